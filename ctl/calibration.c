@@ -16,7 +16,7 @@
 #include "base/xalloc.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/lock/imported.h"
-#include "state/journal/line.h"
+#include "state/journal/cursor.h"
 #include "state/rows.h"
 #include "truthtable/evaluate/replay.h"
 #include "truthtable/evaluate/scoring.h"
@@ -24,7 +24,6 @@
 
 /* limits for files that may have been edited */
 #define VERDICT_BYTES_MAX ((size_t)1 << 30)
-#define JOURNAL_BYTES_MAX ((size_t)1 << 30)
 
 /* ---- one program ---- */
 
@@ -43,8 +42,7 @@ static const char *text_of(const cJSON *o, const char *key)
     return cJSON_IsString(m) ? m->valuestring : "";
 }
 
-struct journal_claim { /* what a journal says, as far as it was read */
-    struct digest prev;
+struct journal_claim {     /* what a journal says, as far as it was read */
     struct digest verdict; /* the last one named */
     bool has;              /* a verdict was named */
     bool bound;            /* the verdict's row was read: later amendments do not affect it */
@@ -52,24 +50,13 @@ struct journal_claim { /* what a journal says, as far as it was read */
     char verdict_head[DIGEST_HEX_SIZE];
 };
 
-/* Extends the hash chain by one row, and remembers the head and the digest of the verdict it
- * names. */
-static int read_row(struct journal_claim *c, size_t row, const cJSON *line, struct err *err)
+/* Remembers the head and the digest of the verdict that a row names. */
+static int read_row(void *ctx, const struct journal_row *row, struct err *err)
 {
-    struct digest hash;
-    char hex[DIGEST_HEX_SIZE];
+    struct journal_claim *c = ctx;
+    const cJSON *line = row->line.json;
     const char *event = text_of(line, "event");
     const char *said = text_of(json_member(line, "status"), "verdict_digest");
-    int rc = line_hash(&c->prev, line, &hash, err);
-    if (rc != 0) {
-        return rc;
-    }
-    digest_hex(&hash, hex);
-    /* a row that was edited, removed or inserted breaks the chain here */
-    if (strcmp(hex, text_of(line, "hash")) != 0) {
-        return err_set(err, ERR_LOCK, "journal.jsonl:%zu: the chain does not hold", row);
-    }
-    c->prev = hash;
     if (strcmp(event, row_kind_name(ROW_AMENDED)) == 0) {
         (void)snprintf(c->head, sizeof(c->head), "%s",
                        text_of(json_member(line, "amendment"), "head"));
@@ -79,34 +66,31 @@ static int read_row(struct journal_claim *c, size_t row, const cJSON *line, stru
     if (!c->bound) {
         memcpy(c->verdict_head, c->head, sizeof(c->head));
     }
-    if (said[0] != '\0') {
-        c->has = true;
-        rc = digest_from_hex(said, &c->verdict, err);
+    if (said[0] == '\0') {
+        return 0;
     }
-    return rc;
+    c->has = true;
+    return digest_from_hex(said, &c->verdict, err);
 }
 
-/* Reads the journal from its first line to its last, and fails at the first row that does not
- * hold. */
+/* Reads the journal from its first row to its last, and fails at the first row that was edited,
+ * removed or inserted. */
 static int read_journal(const struct reading_of *r, struct journal_claim *c, struct err *err)
 {
-    struct strbuf text = STRBUF_INIT;
+    struct journal_chain chain = {0};
+    struct journal_cursor cursor;
     char *path = path_join(r->folder, "journal.jsonl");
-    int rc = file_read(path, JOURNAL_BYTES_MAX, &text, err);
-    size_t row = 0;
     *c = (struct journal_claim){0};
     memcpy(c->head, r->lock->root, sizeof(c->head));
-    for (size_t at = 0; rc == 0 && at < text.len;) {
-        const char *end = memchr(text.buf + at, '\n', text.len - at);
-        size_t len = end == NULL ? text.len - at : (size_t)(end - text.buf) - at;
-        cJSON *line = NULL;
-        row++;
-        rc = json_parse(text.buf + at, len, &line, err);
-        rc = rc == 0 ? read_row(c, row, line, err) : err_wrap(err, "journal.jsonl:%zu", row);
-        cJSON_Delete(line);
-        at += len + 1;
+    int rc = journal_cursor_open(&cursor, path, err);
+    if (rc == 0) {
+        rc = journal_replay(&cursor, &chain, read_row, c, err);
+        if (rc == 0 && journal_cursor_is_torn(&cursor)) {
+            rc = err_set(err, ERR_LOCK, "the line has no end");
+        }
+        rc = rc == 0 ? 0 : err_wrap(err, "journal.jsonl:%lld", (long long)chain.n_rows + 1);
     }
-    strbuf_release(&text);
+    journal_cursor_release(&cursor);
     free(path);
     return rc;
 }

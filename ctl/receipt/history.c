@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/history_rules.h"
+#include "state/journal/chain.h"
 #include "state/journal/line.h"
 
 struct history_reading {
@@ -28,74 +29,34 @@ struct history_reading {
 
 /* ---- the chain ---- */
 
-/* Computes the hash of a line, which covers the previous hash and the line without its member
- * "hash". The line is canonical, so the member is cut out as text, with the comma that a first
- * or middle member has after it. */
-static int hash_of_line(const struct history_reading *r, const char *text, size_t len,
-                        const char *said, struct digest *out)
-{
-    char prev[DIGEST_HEX_SIZE];
-    char *member = xasprintf("\"hash\":\"%s\",", said);
-    const char *at = strstr(text, member);
-    const size_t n = strlen(member);
-    free(member);
-    if (at == NULL) {
-        return fault_says(r->f, "is not in the form in which the daemon writes a row");
-    }
-    struct digest_stream s;
-    digest_start(&s);
-    digest_hex(&r->prev, prev);
-    digest_add(&s, prev, strlen(prev));
-    digest_add(&s, text, (size_t)(at - text));
-    digest_add(&s, at + n, len - (size_t)(at - text) - n);
-    *out = digest_finish(&s);
-    return 0;
-}
-
-/* A row must be canonical JSON, byte for byte: otherwise cutting out its hash would be
- * ambiguous. */
-static int check_form(struct history_reading *r, const cJSON *line, const char *text, size_t len)
-{
-    struct err err;
-    strbuf_clear(&r->again);
-    if (json_canonical(line, &r->again, &err) != 0) {
-        return fault_from(r->f, &err);
-    }
-    return r->again.len == len && memcmp(r->again.buf, text, len) == 0
-               ? 0
-               : fault_says(r->f, "is not in the form in which the daemon writes a row");
-}
-
-/* Number, form and hash of a row; keeps the hash. */
-static int check_chain(struct history_reading *r, const cJSON *line, const char *text, size_t len)
+/* Number, form and hash of a row; keeps the hash. The form is checked because a row that is not
+ * canonical JSON, byte for byte, was not written by the daemon. */
+static int check_chain(struct history_reading *r, const struct journal_line *line)
 {
     struct history *h = r->h;
+    struct journal_chain chain = {(int64_t)h->n_rows, r->prev};
+    struct journal_link link;
     struct err err;
-    const char *said = NULL;
-    int64_t seq = 0;
-    struct digest hash = {{0}};
     char hex[DIGEST_HEX_SIZE];
-    if (json_get_string(line, "hash", &said, &err) != 0 ||
-        json_get_int(line, "seq", 1, JSON_INT_MAX, &seq, &err) != 0) {
+    const enum journal_fault fault = journal_extend(&chain, line, &link, &r->again, &err);
+    if (fault == JOURNAL_MEMBER) {
         return fault_from(r->f, &err);
     }
-    if (seq != (int64_t)h->n_rows + 1) {
+    if (fault == JOURNAL_NUMBER) {
         return fault_differs_int(r->f, "the row's number (a row is missing, or out of order)",
-                                 (long long)h->n_rows + 1, seq);
+                                 (long long)h->n_rows + 1, link.seq);
     }
-    int rc = check_form(r, line, text, len);
-    rc = rc == 0 ? hash_of_line(r, text, len, said, &hash) : rc;
-    if (rc != 0) {
-        return rc;
+    if (!link.is_canonical) {
+        return fault_says(r->f, "is not in the form in which the daemon writes a row");
     }
-    digest_hex(&hash, hex);
-    if (strcmp(hex, said) != 0) {
+    if (fault == JOURNAL_HASH) {
+        digest_hex(&link.hash, hex);
         return fault_differs(r->f, "the row's hash does not follow from the row before and itself",
-                             hex, said);
+                             hex, link.said);
     }
     ARRAY_GROW(h->hashes, h->n_rows, h->cap_rows);
-    h->hashes[h->n_rows++] = hash;
-    r->prev = hash;
+    h->hashes[h->n_rows++] = link.hash;
+    r->prev = link.hash;
     return 0;
 }
 
@@ -514,7 +475,7 @@ static int take_line(struct history_reading *r, const char *text, size_t len)
     if (tree_parse(text, len, false, &r->of_line, &line, &err) != 0) {
         return fault_from(r->f, &err);
     }
-    int rc = check_chain(r, line, text, len);
+    int rc = check_chain(r, &(struct journal_line){text, len, line});
     return rc == 0 ? take_row(r, line) : rc;
 }
 

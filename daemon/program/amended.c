@@ -15,6 +15,7 @@
 #include "daemon/program/apparatus.h"
 #include "prereg/amend/amend_heal.h"
 #include "prereg/amend/amendment.h"
+#include "state/journal/line.h"
 #include "state/store/apparatus.h"
 
 /* ---- writing ---- */
@@ -109,29 +110,18 @@ void amended_take_effect(struct hosted *h)
 
 /* ---- the verdict's head ---- */
 
-/* Follows the head through `amended` rows up to the verdict's row. Lines without either word are
- * not parsed. */
+/* Follows the head through `amended` rows up to the verdict's row. */
 static int take_line(void *ctx, int64_t seq, const char *line, struct err *err)
 {
     char *head = ctx;
-    cJSON *o = NULL;
-    const char *event = "";
-    const char *found = NULL;
+    const size_t len = strlen(line);
+    const enum row_kind kind = line_kind(line, len);
     (void)seq;
-    if (strstr(line, "\"amended\"") == NULL && strstr(line, "\"verdict\"") == NULL) {
-        return 0;
+    (void)err;
+    if (kind == ROW_AMENDED) {
+        line_amended_head(line, len, head);
     }
-    int rc = json_parse(line, strlen(line), &o, err);
-    if (rc == 0 && json_get_string(o, "event", &event, err) == 0) {
-        if (strcmp(event, row_kind_name(ROW_VERDICT)) == 0) {
-            rc = 1; /* later amendments do not change it */
-        } else if (strcmp(event, row_kind_name(ROW_AMENDED)) == 0 &&
-                   json_get_string(json_member(o, "amendment"), "head", &found, err) == 0) {
-            (void)snprintf(head, DIGEST_HEX_SIZE, "%s", found);
-        }
-    }
-    cJSON_Delete(o);
-    return rc;
+    return kind == ROW_VERDICT; /* later amendments do not change it */
 }
 
 /* Without a verdict, the present head. With one, the head at the verdict's row, read from the

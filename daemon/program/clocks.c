@@ -3,6 +3,8 @@
  * provenance; rows are never delayed or reordered by it. */
 #include "daemon/program/clocks.h"
 
+#include <string.h>
+
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "state/journal/line.h"
@@ -28,7 +30,7 @@ static int take_time(void *ctx, int64_t seq, const char *line, struct err *err)
     struct wall_time *last = ctx;
     (void)seq;
     (void)err;
-    *last = line_time(line);
+    *last = line_time(line, strlen(line));
     return 0;
 }
 

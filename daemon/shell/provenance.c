@@ -16,6 +16,7 @@
 #include "daemon/program/prepare.h"
 #include "daemon/program/result.h"
 #include "daemon/shim/files.h"
+#include "state/journal/line.h"
 #include "state/journal/run_record.h"
 
 #define THREADS_MAX 65536 /* a larger number is not believed */
@@ -31,23 +32,19 @@ static int take_attempt(void *ctx, uint32_t task, const struct attempt_row *a, s
     return 0;
 }
 
-/* Collects "TIME: REASON" from the journal's unblinding rows. Lines without the word are not
- * parsed. */
+/* Collects "TIME: REASON" from the journal's unblinding rows. No other line is parsed. */
 static int take_line(void *ctx, int64_t seq, const char *line, struct err *err)
 {
     struct provenance *p = ctx;
     cJSON *o = NULL;
-    const char *event = NULL;
     const char *time = "";
     const char *detail = "";
     (void)seq;
-    if (strstr(line, "\"unblinded\"") == NULL) {
+    if (line_kind(line, strlen(line)) != ROW_UNBLINDED) {
         return 0;
     }
     int rc = json_parse(line, strlen(line), &o, err);
-    if (rc == 0 && json_get_string(o, "event", &event, err) == 0 &&
-        strcmp(event, row_kind_name(ROW_UNBLINDED)) == 0 &&
-        json_opt_string(o, "time", &time, err) == 0 &&
+    if (rc == 0 && json_opt_string(o, "time", &time, err) == 0 &&
         json_opt_string(o, "detail", &detail, err) == 0) {
         char *text = xasprintf("%s: %s", time, detail);
         json_push_string(p->unblindings, text);

@@ -1,5 +1,4 @@
 /* Amendments that a crash cut short, before the program is read. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,34 +8,29 @@
 #include "prereg/amend/amend_heal.h"
 #include "state/rebuild/internal.h"
 
-/* The head that the journal tells of last; its chain is held against the rows later. False: it
- * cannot be read. */
+/* The head that the journal names last; whether it chains is checked when its rows are replayed.
+ * False: it cannot be read. */
 static bool journal_head(const struct rebuilding *r, const char *root, char head[DIGEST_HEX_SIZE])
 {
-    static const char MARK[] = "\"event\":\"amended\"";
     struct err ignored;
+    struct journal_cursor cursor;
+    const char *text = NULL;
+    size_t len = 0;
     char *path = path_join(r->folder, "journal.jsonl");
-    FILE *file = fopen(path, "re");
-    char *line = NULL;
-    size_t cap = 0;
-    ssize_t n = 0;
+    int rc = journal_cursor_open(&cursor, path, &ignored);
     memcpy(head, root, DIGEST_HEX_SIZE);
-    while (file != NULL && (n = getline(&line, &cap, file)) > 0 && line[n - 1] == '\n') {
-        cJSON *row = NULL;
-        const char *found = NULL;
-        if (strstr(line, MARK) != NULL && json_parse(line, (size_t)n, &row, &ignored) == 0 &&
-            json_get_string(json_member(row, "amendment"), "head", &found, &ignored) == 0) {
-            (void)snprintf(head, DIGEST_HEX_SIZE, "%s", found);
+    while (rc == 0) {
+        rc = journal_cursor_next(&cursor, &text, &len, &ignored);
+        if (rc != 0 || text == NULL) {
+            break;
         }
-        cJSON_Delete(row);
+        if (line_kind(text, len) == ROW_AMENDED) {
+            line_amended_head(text, len, head);
+        }
     }
-    bool read = file != NULL && ferror(file) == 0;
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-    free(line);
+    journal_cursor_release(&cursor);
     free(path);
-    return read;
+    return rc == 0;
 }
 
 void rebuild_heal_amendments(const struct rebuilding *r)

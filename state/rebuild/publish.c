@@ -136,10 +136,10 @@ static int write_lines(struct rebuilding *r, struct file_writer *w, struct err *
 
 int rebuild_write_journal(struct rebuilding *r, struct err *err)
 {
-    struct chain *c = NULL;
+    struct journal_file *f = NULL;
     struct file_writer w;
-    int rc = chain_get(r->store, r->no, &c, err);
-    if (rc != 0 || (!r->journal_is_new && c->bytes == r->n_bytes)) {
+    int rc = journal_file_get(r->store, r->no, &f, err);
+    if (rc != 0 || (!r->journal_is_new && f->bytes == r->n_bytes)) {
         return rc;
     }
     char *path = path_join(r->folder, NEW_JOURNAL);

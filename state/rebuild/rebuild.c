@@ -83,19 +83,16 @@ static int load_program(struct rebuilding *r, struct err *err)
 static struct wall_time first_time(const char *folder)
 {
     struct wall_time t = {0};
-    char line[4096];
+    struct journal_cursor cursor;
+    struct err ignored;
+    const char *text = NULL;
+    size_t len = 0;
     char *path = path_join(folder, "journal.jsonl");
-    FILE *file = fopen(path, "re");
-    if (file != NULL) {
-        size_t n = fread(line, 1, sizeof(line) - 1, file);
-        line[n] = '\0';
-        const char *at = strstr(line, "\"time\":\"");
-        if (at != NULL && strlen(at) > 7 + WALL_TEXT_SIZE) {
-            char text[WALL_TEXT_SIZE];
-            (void)snprintf(text, sizeof(text), "%s", at + 8);
-            (void)clock_wall_parse(text, &t);
+    if (journal_cursor_open(&cursor, path, &ignored) == 0) {
+        if (journal_cursor_next(&cursor, &text, &len, &ignored) == 0 && text != NULL) {
+            t = line_time(text, len);
         }
-        (void)fclose(file);
+        journal_cursor_release(&cursor);
     }
     free(path);
     return t;
@@ -125,47 +122,39 @@ static int create(struct rebuilding *r, struct err *err)
 }
 
 /* Row 1 must be of this program: a journal from elsewhere has a sound chain, too. */
-static int check_first(const struct rebuilding *r, const char *line, size_t len, struct err *err)
+static int check_first(const struct rebuilding *r, const cJSON *line, struct err *err)
 {
-    cJSON *json = NULL;
     const cJSON *program = NULL;
     const char *root = NULL;
-    int rc = json_parse(line, len, &json, err);
-    if (rc == 0) {
-        rc = json_get_object(json, "program", &program, err);
+    if (json_get_object(line, "program", &program, err) != 0 ||
+        json_get_string(program, "root", &root, err) != 0) {
+        return err->code;
     }
-    if (rc == 0) {
-        rc = json_get_string(program, "root", &root, err);
+    return strcmp(root, r->lock->root) == 0
+               ? 0
+               : err_set(err, ERR_CORRUPT, "it is the journal of another program");
+}
+
+static int replay_row(void *ctx, const struct journal_row *row, struct err *err)
+{
+    static const char MARK[] = "\"detail\":\"" REBUILD_UNVERIFIED;
+    struct rebuilding *r = ctx;
+    int rc = row->seq == 1 ? check_first(r, row->line.json, err) : 0;
+    rc = rc != 0 ? rc : apply_line(r->store, r->no, row, err);
+    if (rc == 0 && memmem(row->line.text, row->line.len, MARK, sizeof(MARK) - 1) != NULL) {
+        rebuild_note(r, "it was rebuilt from files before");
     }
-    if (rc == 0 && strcmp(root, r->lock->root) != 0) {
-        rc = err_set(err, ERR_CORRUPT, "it is the journal of another program");
-    }
-    cJSON_Delete(json);
     return rc;
 }
 
-static int replay_lines(struct rebuilding *r, const struct strbuf *text, size_t *n_taken,
-                        struct err *err)
+static int replay_lines(struct rebuilding *r, const struct strbuf *text, struct err *err)
 {
-    static const char MARK[] = "\"detail\":\"" REBUILD_UNVERIFIED;
-    struct chain *c = NULL;
-    const char *at = text->buf;
-    const char *stop = text->buf + text->len;
-    const char *nl = NULL;
-    int rc = chain_get(r->store, r->no, &c, err);
-    while (rc == 0 && (nl = memchr(at, '\n', (size_t)(stop - at))) != NULL) {
-        if (at == text->buf) {
-            rc = check_first(r, at, (size_t)(nl - at), err);
-        }
-        if (rc == 0) {
-            rc = chain_take(r->store, c, at, (size_t)(nl - at), err);
-        }
-        if (rc == 0 && memmem(at, (size_t)(nl - at), MARK, sizeof(MARK) - 1) != NULL) {
-            rebuild_note(r, "it was rebuilt from files before");
-        }
-        at = nl + 1;
-    }
-    *n_taken = (size_t)(at - text->buf);
+    struct journal_chain chain = {0};
+    struct journal_cursor cursor;
+    journal_cursor_init(&cursor, text->buf, text->len);
+    int rc = journal_replay(&cursor, &chain, replay_row, r, err);
+    r->n_bytes = cursor.n_bytes;
+    journal_cursor_release(&cursor);
     return rc;
 }
 
@@ -203,7 +192,6 @@ static bool database_failed(struct store *store)
  * the error is not the journal's. */
 static int replay(struct rebuilding *r, const struct strbuf *text, bool *own, struct err *err)
 {
-    size_t n_taken = 0;
     int rc = store_begin(r->store, err);
     if (rc != 0) {
         *own = true;
@@ -212,7 +200,7 @@ static int replay(struct rebuilding *r, const struct strbuf *text, bool *own, st
     r->store->replaying = true;
     rc = create(r, err);
     if (rc == 0) {
-        rc = replay_lines(r, text, &n_taken, err);
+        rc = replay_lines(r, text, err);
     }
     if (rc == 0) {
         rc = check_head(r, err);
@@ -231,7 +219,6 @@ static int replay(struct rebuilding *r, const struct strbuf *text, bool *own, st
         store_rollback(r->store);
     }
     r->store->replaying = false;
-    r->n_bytes = (int64_t)n_taken;
     return rc;
 }
 
@@ -415,7 +402,7 @@ int store_rebuild(const char *state_dir, rebuild_fn *fn, void *ctx, struct err *
     int rc = lock_and_clear(state_dir, err);
     rc = rc != 0 ? rc : rebuild_check_space(state_dir, err);
     if (rc == 0) {
-        rc = store_open_file(state_dir, REBUILD_DATABASE, STORE_OWNER, &store, err);
+        rc = store_connect(state_dir, REBUILD_DATABASE, STORE_OWNER, &store, err);
         if (rc != 0 && rc != ERR_BUSY) {
             rebuild_discard(state_dir, NULL, 0);
         }

@@ -186,7 +186,7 @@ static int journal_row(struct store *store, const struct state_row *row, struct 
                      row->program);
     }
     if (rc == 0) {
-        rc = chain_add(store, row->program, body, err);
+        rc = journal_file_add(store, row->program, body, err);
     }
     cJSON_Delete(body);
     return rc;
@@ -232,6 +232,17 @@ int apply_row(struct store *store, const struct state_row *row, struct err *err)
         rc = journal_row(store, row, err);
     }
     return rc;
+}
+
+int apply_line(struct store *store, uint32_t program, const struct journal_row *row,
+               struct err *err)
+{
+    struct journal_file *f = NULL;
+    struct state_row parsed;
+    int rc = line_to_row(row->line.json, program, &parsed, err);
+    rc = rc != 0 ? rc : journal_file_get(store, program, &f, err);
+    rc = rc != 0 ? rc : journal_file_adopt(store, f, row, parsed.time, err);
+    return rc != 0 ? rc : apply_row(store, &parsed, err);
 }
 
 int store_apply(struct store *store, const struct state_row *rows, size_t n, struct err *err)

@@ -138,7 +138,7 @@ int create_first_row(struct store *store, const struct program *p, const struct 
     if (sp->unverified_history) {
         json_put_string(body, "detail", "UNVERIFIED HISTORY: rebuilt from the cells' files");
     }
-    int rc = chain_add(store, no, body, err);
+    int rc = journal_file_add(store, no, body, err);
     cJSON_Delete(body);
     return rc;
 }

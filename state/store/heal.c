@@ -11,18 +11,18 @@
 
 #define JOURNAL_BYTES_MAX ((size_t)2 << 30)
 
-static int broken(struct store *store, const struct chain *c, struct err *err)
+static int broken(struct store *store, const struct journal_file *f, struct err *err)
 {
-    int rc = journal_check(store, c->program, c->rows, c->path, err);
+    int rc = journal_check(store, f->program, f->committed.n_rows, f->path, err);
     return rc != 0 ? rc
                    : err_set(err, ERR_CORRUPT,
                              "%s goes on otherwise than the database after row %lld: keep both, "
                              "and let `preregctl rebuild` decide",
-                             c->path, (long long)c->rows);
+                             f->path, (long long)f->committed.n_rows);
 }
 
 /* The table's lines from `from_seq`, each with its newline, appended to out. */
-static int table_lines(struct store *store, const struct chain *c, int64_t from_seq,
+static int table_lines(struct store *store, const struct journal_file *f, int64_t from_seq,
                        struct strbuf *out, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
@@ -33,7 +33,7 @@ static int table_lines(struct store *store, const struct chain *c, int64_t from_
     if (rc != 0) {
         return rc;
     }
-    sql_bind_int(stmt, 1, c->program);
+    sql_bind_int(stmt, 1, f->program);
     sql_bind_int(stmt, 2, from_seq);
     while (rc == 0 && row) {
         rc = sql_step(stmt, &row, err);
@@ -47,17 +47,17 @@ static int table_lines(struct store *store, const struct chain *c, int64_t from_
 }
 
 /* The file lost its end: what is there must be the table's beginning, the rest is written again. */
-static int write_again(struct store *store, const struct chain *c, const struct strbuf *have,
+static int write_again(struct store *store, const struct journal_file *f, const struct strbuf *have,
                        struct err *err)
 {
     struct strbuf all = STRBUF_INIT;
-    int rc = table_lines(store, c, 1, &all, err);
+    int rc = table_lines(store, f, 1, &all, err);
     if (rc == 0 && (have->len > all.len || memcmp(all.buf, have->buf, have->len) != 0)) {
-        rc = broken(store, c, err);
+        rc = broken(store, f, err);
     }
     if (rc == 0) {
-        log_warn("state: %s was shorter than the database's journal and is written again", c->path);
-        rc = file_write_atomic(c->path, all.buf, all.len, 0600, err);
+        log_warn("state: %s was shorter than the database's journal and is written again", f->path);
+        rc = file_write_atomic(f->path, all.buf, all.len, 0600, err);
     }
     strbuf_release(&all);
     return rc;
@@ -86,19 +86,28 @@ static int read_tail(const char *path, int64_t from, struct strbuf *out, struct 
     return rc;
 }
 
+struct taking {
+    struct store *store;
+    uint32_t program;
+};
+
+static int take_row(void *ctx, const struct journal_row *row, struct err *err)
+{
+    const struct taking *t = ctx;
+    return apply_line(t->store, t->program, row, err);
+}
+
 /* Whole lines of `text` are taken; *n_taken is where the torn rest begins. */
-static int take_lines(struct store *store, struct chain *c, const char *text, size_t len,
+static int take_lines(struct store *store, const struct journal_file *f, const struct strbuf *text,
                       size_t *n_taken, struct err *err)
 {
-    const char *at = text;
-    const char *stop = text + len;
-    const char *nl = NULL;
-    int rc = 0;
-    while (rc == 0 && (nl = memchr(at, '\n', (size_t)(stop - at))) != NULL) {
-        rc = chain_take(store, c, at, (size_t)(nl - at), err);
-        at = nl + 1;
-    }
-    *n_taken = (size_t)(at - text);
+    struct taking t = {store, f->program};
+    struct journal_chain chain = f->chain;
+    struct journal_cursor cursor;
+    journal_cursor_init(&cursor, text->buf, text->len);
+    int rc = journal_replay(&cursor, &chain, take_row, &t, err);
+    *n_taken = (size_t)cursor.n_bytes;
+    journal_cursor_release(&cursor);
     return rc;
 }
 
@@ -126,20 +135,20 @@ static int cut(const char *path, size_t len, struct err *err)
     return rc;
 }
 
-static int take_over(struct store *store, struct chain *c, const char *text, size_t len,
+static int take_over(struct store *store, struct journal_file *f, const struct strbuf *text,
                      struct err *err)
 {
     size_t n_taken = 0;
-    uint32_t program = c->program;
-    int64_t bytes = c->bytes;
-    char *path = xstrdup(c->path);
+    uint32_t program = f->program;
+    int64_t bytes = f->bytes;
+    char *path = xstrdup(f->path);
     int heads_fd = store->heads_fd;
     int rc = store_begin(store, err);
     store->heads_fd =
         -1; /* check_history compares the noted head first, and then notes the new one */
     store->replaying = true;
     if (rc == 0) {
-        rc = take_lines(store, c, text, len, &n_taken, err);
+        rc = take_lines(store, f, text, &n_taken, err);
     }
     if (rc == 0) {
         rc = after_taking(store, program, err);
@@ -153,51 +162,54 @@ static int take_over(struct store *store, struct chain *c, const char *text, siz
     store->heads_fd = heads_fd;
     if (rc != 0) {
         rc = err_wrap(err, "take over %s", path);
-    } else if (n_taken < len) {
+    } else if (n_taken < text->len) {
         rc = cut(path, (size_t)bytes + n_taken, err);
     }
     free(path);
     return rc;
 }
 
-static int heal_longer(struct store *store, struct chain *c, struct err *err)
+static int heal_longer(struct store *store, struct journal_file *f, struct err *err)
 {
     struct strbuf last = STRBUF_INIT;
     struct strbuf tail = STRBUF_INIT;
-    int rc = table_lines(store, c, c->rows, &last, err);
-    if (rc == 0 && (int64_t)last.len > c->bytes) {
-        rc = broken(store, c, err);
+    int rc = table_lines(store, f, f->committed.n_rows, &last, err);
+    if (rc == 0 && (int64_t)last.len > f->bytes) {
+        rc = broken(store, f, err);
     }
     if (rc == 0) {
-        rc = read_tail(c->path, c->bytes - (int64_t)last.len, &tail, err);
+        rc = read_tail(f->path, f->bytes - (int64_t)last.len, &tail, err);
     }
     /* The table's last line must end where the file did when the two last agreed. */
     if (rc == 0 && (tail.len < last.len || memcmp(tail.buf, last.buf, last.len) != 0)) {
-        rc = broken(store, c, err);
+        rc = broken(store, f, err);
     }
     if (rc == 0 && tail.len > last.len) {
-        rc = take_over(store, c, tail.buf + last.len, tail.len - last.len, err);
+        struct strbuf fresh = STRBUF_INIT;
+        strbuf_add(&fresh, tail.buf + last.len, tail.len - last.len);
+        rc = take_over(store, f, &fresh, err);
+        strbuf_release(&fresh);
     }
     strbuf_release(&last);
     strbuf_release(&tail);
     return rc;
 }
 
-static int heal_chain(struct store *store, struct chain *c, struct err *err)
+static int heal_file(struct store *store, struct journal_file *f, struct err *err)
 {
     struct stat st;
-    int rc = file_lstat(c->path, &st, err);
+    int rc = file_lstat(f->path, &st, err);
     bool there = rc == 0;
     if (rc != 0 && rc != ERR_NOT_FOUND) {
         return rc; /* what cannot be looked at is not written over */
     }
-    if (there && st.st_size >= c->bytes) {
-        return heal_longer(store, c, err);
+    if (there && st.st_size >= f->bytes) {
+        return heal_longer(store, f, err);
     }
     struct strbuf file = STRBUF_INIT;
-    rc = there ? file_read(c->path, JOURNAL_BYTES_MAX, &file, err) : 0;
+    rc = there ? file_read(f->path, JOURNAL_BYTES_MAX, &file, err) : 0;
     if (rc == 0) {
-        rc = write_again(store, c, &file, err);
+        rc = write_again(store, f, &file, err);
     }
     strbuf_release(&file);
     return rc;
@@ -243,23 +255,24 @@ static int check_attempts(struct store *store, struct err *err)
 }
 
 /* What the head that was noted apart says of a journal that is whole in itself. */
-static int compare_head(struct store *store, const struct chain *c, struct err *err)
+static int compare_head(struct store *store, const struct journal_file *f, struct err *err)
 {
-    const struct journal_head *h = heads_find(&store->heads, c->id);
+    const struct journal_head *h = heads_find(&store->heads, f->id);
     bool same = true;
     char sql[80];
-    int rc = h == NULL ? 0 : heads_compare(store, c->program, h, &same, err);
+    int rc = h == NULL ? 0 : heads_compare(store, f->program, h, &same, err);
     bool unverified = h != NULL && (!same || h->unverified);
-    if (rc == 0 && unverified && !c->unverified) {
+    if (rc == 0 && unverified && !f->unverified) {
         log_error("state: UNVERIFIED HISTORY: " HEADS_FILE
                   " has row %lld of %s, which its journal of %lld rows does not have",
-                  (long long)h->rows, c->id, (long long)c->rows);
+                  (long long)h->rows, f->id, (long long)f->committed.n_rows);
         (void)snprintf(sql, sizeof(sql), "UPDATE programs SET unverified=1 WHERE no=%u",
-                       c->program);
+                       f->program);
         rc = sql_exec(store->db, sql, err);
     }
     if (rc == 0) {
-        heads_note(store, c->id, c->rows, &c->head, unverified || c->unverified);
+        heads_note(store, f->id, f->committed.n_rows, &f->committed.head,
+                   unverified || f->unverified);
     }
     return rc;
 }
@@ -267,19 +280,19 @@ static int compare_head(struct store *store, const struct chain *c, struct err *
 /* After healing: the whole chain, and its head against the one that was noted. */
 static int check_history(struct store *store, uint32_t program, struct err *err)
 {
-    struct chain *c = NULL;
-    int rc = chain_get(store, program, &c, err);
-    if (rc == 0 && c->rows <= STORE_CHECKED_ROWS) {
-        rc = journal_check(store, program, c->rows, c->path, err);
+    struct journal_file *f = NULL;
+    int rc = journal_file_get(store, program, &f, err);
+    if (rc == 0 && f->committed.n_rows <= STORE_CHECKED_ROWS) {
+        rc = journal_check(store, program, f->committed.n_rows, f->path, err);
     }
     if (rc == 0) {
-        rc = compare_head(store, c, err);
+        rc = compare_head(store, f, err);
     }
-    chain_forget_all(store);
+    journal_files_forget(store);
     return rc;
 }
 
-int chain_heal(struct store *store, struct err *err)
+int journal_heal(struct store *store, struct err *err)
 {
     uint32_t *numbers = NULL;
     size_t n = 0;
@@ -288,12 +301,12 @@ int chain_heal(struct store *store, struct err *err)
         rc = submission_clear(store, n > 0, err);
     }
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        struct chain *c = NULL;
-        rc = chain_get(store, numbers[i], &c, err);
+        struct journal_file *f = NULL;
+        rc = journal_file_get(store, numbers[i], &f, err);
         if (rc == 0) {
-            rc = heal_chain(store, c, err);
+            rc = heal_file(store, f, err);
         }
-        chain_forget_all(store);
+        journal_files_forget(store);
         rc = rc != 0 ? rc : check_history(store, numbers[i], err);
     }
     free(numbers);

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "base/xalloc.h"
+#include "state/journal/cursor.h"
 #include "state/journal/line.h"
 #include "state/store/heads.h"
 #include "state/store/sql.h"
@@ -31,18 +32,16 @@ enum stmt {
     STMT_NR
 };
 
-/* Lines of one program that wait for store_commit, and where its chain stands. */
-struct chain {
+/* The journal of one program: its file, and the lines that wait for store_commit. */
+struct journal_file {
     uint32_t program;
     char *path;
     char *id; /* of the program */
     bool unverified;
-    int64_t rows;  /* in table and file, before what is pending */
-    int64_t bytes; /* of the file, likewise */
-    struct digest head;
-    int64_t new_rows; /* with what is pending */
-    struct digest new_head;
-    struct wall_time new_time; /* of the last row, with what is pending */
+    struct journal_chain committed; /* in table and file, before what is pending */
+    int64_t bytes;                  /* of the file, likewise */
+    struct journal_chain chain;     /* with what is pending */
+    struct wall_time last_time;     /* of the last row, with what is pending */
     struct strbuf pending;
     bool appended; /* pending has been written to the file by the commit under way */
 };
@@ -66,9 +65,9 @@ struct store {
     bool replaying; /* rows come from journal.jsonl: their lines are not written again */
     bool detached;  /* a database in the making: no journal.jsonl is written */
     sqlite3_stmt *stmts[STMT_NR];
-    struct chain *chains;
-    size_t n_chains;
-    size_t cap_chains;
+    struct journal_file *journals;
+    size_t n_journals;
+    size_t cap_journals;
     struct journal_io io;
     struct heads heads; /* as journal.heads has them; the owner's */
     int heads_fd;       /* -1: not kept */
@@ -76,44 +75,51 @@ struct store {
     uint32_t failed_journal; /* of the last commit: store_failed_journal() */
 };
 
-/* store.c */
+/* connection.c: a store that is connected to the database STATE/<file>; nothing of it is healed. Of
+ * a store that is closed with store_disconnect() no transaction is open. */
+int store_connect(const char *dir, const char *file, enum store_mode mode, struct store **out,
+                  struct err *err) MUST_CHECK;
+void store_disconnect(struct store *store);
 int store_stmt(struct store *store, enum stmt which, sqlite3_stmt **out,
                struct err *err) MUST_CHECK;
 char *store_program_path(const struct store *store, const char *id, const char *name);
-/* Opens STATE/<file> with our settings; used for the database itself and by rebuild for a new one.
- */
-int store_open_file(const char *dir, const char *file, enum store_mode mode, struct store **out,
-                    struct err *err) MUST_CHECK;
 
 /* file_system.c: ERR_REFUSED when dir lies on a file system whose locks and syncs cannot be relied
- * on.
- */
+ * on. */
 int fs_check_local(const char *dir, struct err *err) MUST_CHECK;
 
 /* journal_file.c: journal.jsonl beside the table. */
-int chain_get(struct store *store, uint32_t program, struct chain **out,
-              struct err *err) MUST_CHECK;
-void chain_forget_all(struct store *store); /* they are read from the database again when needed */
+int journal_file_get(struct store *store, uint32_t program, struct journal_file **out,
+                     struct err *err) MUST_CHECK;
+/* They are read from the database again when needed. */
+void journal_files_forget(struct store *store);
 /* Adds one line to what is pending and to the table. `body` is the row without "seq" and "hash" and
  * is changed. */
-int chain_add(struct store *store, uint32_t program, cJSON *body, struct err *err) MUST_CHECK;
-/* The same for a line that is in the file already. */
-int chain_take(struct store *store, struct chain *chain, const char *line, size_t len,
-               struct err *err) MUST_CHECK;
+int journal_file_add(struct store *store, uint32_t program, cJSON *body,
+                     struct err *err) MUST_CHECK;
+/* The same for a row that is in the file already and follows. */
+int journal_file_adopt(struct store *store, struct journal_file *f, const struct journal_row *row,
+                       struct wall_time time, struct err *err) MUST_CHECK;
 /* Whether the files are as they were last written; nothing is changed. */
-int chain_check_files(struct store *store, struct err *err) MUST_CHECK;
-int chain_write_all(struct store *store,
-                    struct err *err) MUST_CHECK; /* append and sync what is pending */
-void chain_settle_all(struct store *store);      /* committed: pending is the past */
-int chain_undo_all(struct store *store, struct err *err) MUST_CHECK; /* cut the files back */
-/* Compares file and table at open: takes over lines that were synced, appends what the file lacks.
- */
-int chain_heal(struct store *store, struct err *err) MUST_CHECK;
+int journal_files_check(struct store *store, struct err *err) MUST_CHECK;
+/* Appends and syncs what is pending. */
+int journal_files_write(struct store *store, struct err *err) MUST_CHECK;
+void journal_files_settle(struct store *store); /* committed: pending is the past */
+/* Cuts the files back. */
+int journal_files_undo(struct store *store, struct err *err) MUST_CHECK;
+
+/* heal.c: compares file and table at open: takes over lines that were synced, appends what the file
+ * lacks. */
+int journal_heal(struct store *store, struct err *err) MUST_CHECK;
 
 /* journal_check.c: rows 1 to n_rows of the table, their chain, and the file's lines where there is
  * a file. ERR_CORRUPT names the first that is wrong and what to do. */
 int journal_check(struct store *store, uint32_t program, int64_t n_rows, const char *path,
                   struct err *err) MUST_CHECK;
+/* The last row of table and file, and the one that was noted in journal.heads: what is left to
+ * compare once the rows hold. */
+int journal_check_end(struct store *store, const struct journal_file *f,
+                      struct err *err) MUST_CHECK;
 
 /* create.c: the parts of store_program_create, within a transaction; sp->no is not used. */
 int create_tables(struct store *store, const struct program *p, const struct store_program *sp,
@@ -123,6 +129,9 @@ int create_first_row(struct store *store, const struct program *p, const struct 
 
 /* apply.c */
 int apply_row(struct store *store, const struct state_row *row, struct err *err) MUST_CHECK;
+/* Replaying: a row of journal.jsonl that the table lacks. */
+int apply_line(struct store *store, uint32_t program, const struct journal_row *row,
+               struct err *err) MUST_CHECK;
 /* Waiting tasks whose dependencies are done become ready: what is not journalled because it
  * follows. */
 int apply_settle(struct store *store, uint32_t program, struct err *err) MUST_CHECK;

@@ -92,6 +92,11 @@ void sql_bind_text(sqlite3_stmt *stmt, int at, const char *text)
                       : sqlite3_bind_text(stmt, at, text, -1, SQLITE_TRANSIENT));
 }
 
+void sql_bind_bytes(sqlite3_stmt *stmt, int at, const char *text, size_t len)
+{
+    must(sqlite3_bind_text64(stmt, at, text, len, SQLITE_TRANSIENT, SQLITE_UTF8));
+}
+
 int64_t sql_col_int(sqlite3_stmt *stmt, int at)
 {
     return sqlite3_column_int64(stmt, at);

@@ -30,6 +30,7 @@ int sql_run(sqlite3_stmt *stmt, int *n_changed, struct err *err) MUST_CHECK;
  */
 void sql_bind_int(sqlite3_stmt *stmt, int at, int64_t v);
 void sql_bind_text(sqlite3_stmt *stmt, int at, const char *text); /* NULL: null */
+void sql_bind_bytes(sqlite3_stmt *stmt, int at, const char *text, size_t len);
 
 /* Columns. Text is never NULL (a null reads as "") and lives until the next step. */
 int64_t sql_col_int(sqlite3_stmt *stmt, int at);

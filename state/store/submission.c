@@ -4,7 +4,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,21 +28,28 @@ static bool is_of_submission(const char *name)
     return name[0] == '.' && len > 4 && strcmp(name + len - 4, ".tmp") == 0;
 }
 
-/* Whole lines of the journal, up to two. */
+/* Whole lines of the journal, up to two; two where it cannot be read: it is taken for one that ran.
+ */
 static unsigned count_lines(const char *folder)
 {
+    struct journal_cursor cursor;
+    struct err ignored;
+    const char *text = NULL;
+    size_t len = 0;
+    unsigned n = 0;
     char *path = path_join(folder, "journal.jsonl");
-    FILE *file = fopen(path, "re");
-    unsigned n = file == NULL && errno != ENOENT ? 2 : 0; /* not read: taken for one that ran */
-    int c = 0;
-    while (file != NULL && n < 2 && (c = getc(file)) != EOF) {
-        n += c == '\n';
+    int rc = journal_cursor_open(&cursor, path, &ignored);
+    bool absent = rc == ERR_NOT_FOUND;
+    while (rc == 0 && n < 2) {
+        rc = journal_cursor_next(&cursor, &text, &len, &ignored);
+        if (rc == 0 && text == NULL) {
+            break;
+        }
+        n++;
     }
-    if (file != NULL) {
-        (void)fclose(file);
-    }
+    journal_cursor_release(&cursor);
     free(path);
-    return n;
+    return rc != 0 && !absent ? 2 : n;
 }
 
 /* A link to a disk that is not mounted may hold anything. */

@@ -40,12 +40,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     cJSON *json = NULL;
     struct state_row row;
     struct state_row again;
-    struct digest prev = {{0}};
-    struct digest hash;
+    struct journal_chain chain = {0};
+    struct journal_link link;
+    struct strbuf scratch = STRBUF_INIT;
     if (json_parse((const char *)data, size, &json, &err) != 0) {
         return 0;
     }
-    (void)!line_hash(&prev, json, &hash, &err);
+    struct journal_line line = {(const char *)data, size, json};
+    (void)journal_extend(&chain, &line, &link, &scratch, &err);
+    strbuf_release(&scratch);
     if (line_to_row(json, 1, &row, &err) == 0 && row.kind != ROW_SUBMITTED) {
         cJSON *written = line_from_row(&row, "cell", "stage");
         if (line_to_row(written, 1, &again, &err) != 0 || !same_row(&row, &again)) {

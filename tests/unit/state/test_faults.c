@@ -182,7 +182,7 @@ static void test_failing_to_take_back(void **state)
     size_t n_rows = make_rows(&f, rows);
     assert_int_equal(store_begin(f.store, &err), 0);
     assert_int_equal(store_apply(f.store, rows, n_rows, &err), 0);
-    assert_int_equal(chain_write_all(f.store, &err), 0);
+    assert_int_equal(journal_files_write(f.store, &err), 0);
     faulty_vfs_fail(1, false);
     store_rollback(f.store);
     faulty_vfs_fail(0, false);

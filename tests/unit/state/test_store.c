@@ -67,6 +67,21 @@ static void test_create(void **state)
 }
 
 /* Recomputes the whole chain of journal.jsonl from the documented rule. */
+/* By the letter of docs/receipts.md: not by the text that the store cuts. */
+static struct digest hash_of_row(const struct digest *prev, cJSON *line)
+{
+    struct err err = {0};
+    struct strbuf text = STRBUF_INIT;
+    char hex[DIGEST_HEX_SIZE];
+    cJSON_DeleteItemFromObjectCaseSensitive(line, "hash");
+    digest_hex(prev, hex);
+    strbuf_adds(&text, hex);
+    assert_int_equal(json_canonical(line, &text, &err), 0);
+    struct digest d = digest_bytes(text.buf, text.len);
+    strbuf_release(&text);
+    return d;
+}
+
 static int64_t check_chain(struct fixture *f)
 {
     struct err err = {0};
@@ -77,13 +92,13 @@ static int64_t check_chain(struct fixture *f)
         cJSON *line = NULL;
         const char *hash = NULL;
         char hex[DIGEST_HEX_SIZE];
-        struct digest d;
         assert_int_equal(json_parse(at, (size_t)(nl - at), &line, &err), 0);
         assert_int_equal(json_get_string(line, "hash", &hash, &err), 0);
-        assert_int_equal(line_hash(&prev, line, &d, &err), 0);
-        digest_hex(&d, hex);
-        assert_string_equal(hex, hash);
-        prev = d;
+        char *said = xstrdup(hash);
+        prev = hash_of_row(&prev, line);
+        digest_hex(&prev, hex);
+        assert_string_equal(hex, said);
+        free(said);
         n++;
         cJSON_Delete(line);
     }

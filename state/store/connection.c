@@ -1,0 +1,270 @@
+/* A connection to the database of a state folder: the lock of its owner, SQLite's settings, the
+ * statements that are prepared once. Nothing here knows what a row means. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "state/store/internal.h"
+#include "state/store/schema.h"
+
+#define BUSY_MS       5000
+#define LOCK_TRIES    100 /* two seconds in all */
+#define LOCK_PAUSE_MS 20
+
+static const char *const SQL[STMT_NR] = {
+    [STMT_TASK_UPDATE] = "UPDATE tasks SET state=?4, cause=?5, linked=?6, ending=?7, "
+                         "n_attempts=?8, spent=?9, crashes=?10, idle=?11,"
+                         " no_space=?12, best_done=?13, best_checkpoint=?14, not_before_ms=?15"
+                         " WHERE program=?1 AND task=?2 AND (?3 IS NULL OR state=?3)",
+    [STMT_TASK_STATE] = "SELECT state FROM tasks WHERE program=?1 AND task=?2",
+    [STMT_ATTEMPT_INSERT] =
+        "INSERT INTO attempts(program, task, " ATTEMPT_COLUMNS
+        ") VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22)",
+    [STMT_ATTEMPT_UPDATE] = "UPDATE attempts SET state=?5, cause=?6, reason=?7, code=?8, "
+                            "signal=?9, started_ms=?10, ended_ms=?11,"
+                            " section=?12, done=?13, total=?14, checkpoint=?15, resumed_from=?16, "
+                            "malformed=?17, \"offset\"=?18,"
+                            " user_ms=?19, system_ms=?20, max_rss_bytes=?21, ran_ms=?22"
+                            " WHERE program=?1 AND task=?2 AND no=?3 AND id=?4 AND state<>'ended'",
+    [STMT_RESULT_INSERT] =
+        "INSERT INTO results(program, task, attempt, digest, sealed) VALUES(?1,?2,?3,?4,?5)",
+    [STMT_RESULT_GET] = "SELECT r.sealed, p.unsealed OR p.unblinded, r.records FROM results r"
+                        " JOIN programs p ON p.no = r.program WHERE r.program=?1 AND r.task=?2",
+    [STMT_RESULT_ACCEPTED] =
+        "SELECT r.attempt, a.id, r.digest FROM results r JOIN attempts a ON a.program=r.program AND"
+        " a.task=r.task AND a.no=r.attempt WHERE r.program=?1 AND r.task=?2",
+    [STMT_RESULT_MARK] = "UPDATE results SET records=1 WHERE program=?1 AND task=?2",
+    [STMT_RESULT_DELETE] = "DELETE FROM results WHERE program=?1 AND task=?2",
+    [STMT_RECORDS_DELETE] = "DELETE FROM records WHERE program=?1 AND task=?2",
+    [STMT_RECORD_INSERT] =
+        "INSERT OR IGNORE INTO records(program, task, fact, name, value) VALUES(?1,?2,?3,?4,?5)",
+    [STMT_PROGRAM_UPDATE] =
+        "UPDATE programs SET paused=?2, unsealed=?3, unblinded=?4, records_open=?5, verdict=?6,"
+        " reported=?7, outcome=?8, verdict_digest=?9, failures_accepted=?10 WHERE no=?1",
+    [STMT_PROGRAM_AMEND] = "UPDATE programs SET head=?2 WHERE no=?1",
+    [STMT_PROGRAM_JOURNAL] =
+        "UPDATE programs SET journal_rows=?2, journal_bytes=?3, journal_head=?4 WHERE no=?1",
+    [STMT_JOURNAL_INSERT] = "INSERT INTO journal(program, seq, hash, line) VALUES(?1,?2,?3,?4)",
+    [STMT_TASK_NAMES] =
+        "SELECT c.name, s.name, '' FROM programs p JOIN cells c ON c.program = p.no AND c.cell = "
+        "?2 / p.n_stages"
+        " JOIN stages s ON s.program = p.no AND s.stage = ?2 % p.n_stages WHERE p.no = ?1"
+        " UNION ALL SELECT '', stage, name FROM apparatus WHERE program = ?1 AND task = ?2",
+};
+
+int store_stmt(struct store *store, enum stmt which, sqlite3_stmt **out, struct err *err)
+{
+    if (store->stmts[which] == NULL) {
+        int rc = sql_prepare(store->db, SQL[which], &store->stmts[which], err);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    *out = store->stmts[which];
+    return 0;
+}
+
+const char *store_dir(const struct store *store)
+{
+    return store->dir;
+}
+
+char *store_program_path(const struct store *store, const char *id, const char *name)
+{
+    return xasprintf("%s/programs/%s/%s", store->dir, id, name);
+}
+
+static int sync_fd(int fd)
+{
+    return fdatasync(fd);
+}
+
+static struct store *store_new(const char *dir, enum store_mode mode)
+{
+    struct store *store = xcalloc(1, sizeof(*store));
+    store->dir = xstrdup(dir);
+    store->lock_fd = -1;
+    store->heads_fd = -1;
+    store->dir_fd = -1;
+    store->reader = mode == STORE_READER;
+    store->io = (struct journal_io){file_write_all, sync_fd, ftruncate};
+    return store;
+}
+
+/* state.lock holds the number of the process that has it: for messages alone. */
+static void note_owner(int fd)
+{
+    char text[32];
+    int n = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)n, 0) != n) {
+        log_debug("state: state.lock cannot be written");
+    }
+}
+
+static int refuse_second(const char *dir, const char *lock, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err ignored;
+    long pid = file_read(lock, 64, &text, &ignored) == 0 ? strtol(text.buf, NULL, 10) : 0;
+    strbuf_release(&text);
+    return pid > 0 ? err_set(err, ERR_BUSY,
+                             "another preregd (process %ld) serves the state folder "
+                             "%s",
+                             pid, dir)
+                   : err_set(err, ERR_BUSY, "another preregd serves the state folder %s", dir);
+}
+
+/* The folder itself is locked, too: state.lock may be deleted, and another made in its place. */
+static int lock_folder(struct store *store, struct err *err)
+{
+    store->dir_fd = open(store->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (store->dir_fd < 0) {
+        return err_set_errno(err, errno, "open folder %s", store->dir);
+    }
+    for (int i = 0; flock(store->dir_fd, LOCK_EX | LOCK_NB) != 0; i++) {
+        if (errno != EWOULDBLOCK) {
+            return err_set_errno(err, errno, "lock %s", store->dir);
+        }
+        if (i == LOCK_TRIES) {
+            return err_set(err, ERR_BUSY,
+                           "another preregd serves the state folder %s, whose state.lock was "
+                           "deleted: stop it first",
+                           store->dir);
+        }
+        clock_sleep_ms(LOCK_PAUSE_MS);
+    }
+    return 0;
+}
+
+/* A daemon that was just told to stop, or a child of one that was killed between fork and exec, may
+ * hold it for a moment yet. */
+static int take_lock(struct store *store, struct err *err)
+{
+    char *path = path_join(store->dir, "state.lock");
+    int rc = lock_try(path, false, &store->lock_fd, err);
+    for (int i = 0; rc == 0 && store->lock_fd < 0 && i < LOCK_TRIES; i++) {
+        clock_sleep_ms(LOCK_PAUSE_MS);
+        rc = lock_try(path, false, &store->lock_fd, err);
+    }
+    if (rc == 0 && store->lock_fd < 0) {
+        rc = refuse_second(store->dir, path, err);
+    }
+    free(path);
+    if (rc == 0) {
+        rc = lock_folder(store, err);
+    }
+    if (rc == 0) {
+        note_owner(store->lock_fd);
+    }
+    return rc;
+}
+
+/* Durability (invariant 2): WAL with every commit synced, and constraints that SQLite itself keeps.
+ */
+static int set_pragmas(struct store *store, struct err *err)
+{
+    (void)sqlite3_extended_result_codes(store->db, 1);
+    (void)sqlite3_busy_timeout(store->db, BUSY_MS);
+    if (store->reader) {
+        return sql_exec(store->db, "PRAGMA query_only=1", err);
+    }
+    return sql_exec(store->db,
+                    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=1;"
+                    "PRAGMA trusted_schema=0; PRAGMA cell_size_check=1",
+                    err);
+}
+
+static int open_database(struct store *store, const char *file, struct err *err)
+{
+    char *real = realpath(store->dir, NULL); /* SQLite refuses a link anywhere in the path */
+    char *path = path_join(real != NULL ? real : store->dir, file);
+    free(real);
+    int flags = store->reader ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    int rc = 0;
+    if (store->reader && file_kind_at(path) != FILE_REGULAR) {
+        rc = err_set(err, ERR_NOT_FOUND, "there is no state at %s", store->dir);
+    } else {
+        mode_t mask = umask(0077);
+        int opened = sqlite3_open_v2(path, &store->db, flags | SQLITE_OPEN_NOFOLLOW, NULL);
+        (void)umask(mask);
+        if (opened != SQLITE_OK) {
+            rc = sql_error(store->db, opened, err, "open the database");
+        }
+    }
+    free(path);
+    if (rc == 0) {
+        rc = set_pragmas(store, err);
+    }
+    if (rc == 0) {
+        rc = schema_migrate(store->db, !store->reader, err);
+    }
+    return rc;
+}
+
+/* Every page is looked at before any is trusted: a torn one must not pass for an empty queue. */
+static int check_whole(struct store *store, struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    bool row = false;
+    int rc = sql_prepare(store->db, "PRAGMA quick_check(1)", &stmt, err);
+    if (rc == 0) {
+        rc = sql_step(stmt, &row, err);
+    }
+    if (rc == 0 && (!row || strcmp(sql_col_text(stmt, 0), "ok") != 0)) {
+        rc = err_set(err, ERR_CORRUPT,
+                     "the database is damaged (%.80s); `preregctl rebuild` makes it again from the "
+                     "programs' folders",
+                     row ? sql_col_text(stmt, 0) : "no answer");
+    }
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+/* The owner's folder: made, private, on a local disk, and locked. */
+static int prepare_folder(struct store *store, struct err *err)
+{
+    int rc = dir_make_durable(store->dir, 0700, err);
+    rc = rc != 0 ? rc : dir_check_private(store->dir, err);
+    rc = rc != 0 ? rc : fs_check_local(store->dir, err);
+    return rc != 0 ? rc : take_lock(store, err);
+}
+
+int store_connect(const char *dir, const char *file, enum store_mode mode, struct store **out,
+                  struct err *err)
+{
+    struct store *store = store_new(dir, mode);
+    int rc = mode == STORE_OWNER ? prepare_folder(store, err) : 0;
+    rc = rc != 0 ? rc : open_database(store, file, err);
+    if (rc == 0 && mode == STORE_OWNER) {
+        rc = check_whole(store, err);
+    }
+    if (rc != 0) {
+        store_disconnect(store);
+        *out = NULL;
+        return err_wrap(err, "state folder");
+    }
+    *out = store;
+    return 0;
+}
+
+void store_disconnect(struct store *store)
+{
+    assert(!store->open_transaction);
+    for (size_t i = 0; i < STMT_NR; i++) {
+        (void)sqlite3_finalize(store->stmts[i]);
+    }
+    (void)sqlite3_close(store->db);
+    if (store->lock_fd >= 0) {
+        (void)close(store->lock_fd);
+    }
+    if (store->dir_fd >= 0) {
+        (void)close(store->dir_fd);
+    }
+    free(store->dir);
+    free(store);
+}
