@@ -1,7 +1,7 @@
 /*
  * Questions to the daemon for commands that need just one. A command that needs several keeps its
- * own rpc_client (cmd_status.c, cmd_cells.c). Answers are JSON of a daemon that may be of another
- * version, so members are read with a fallback and never assumed.
+ * own rpc_client (commands/status.c, commands/cells.c). Answers are JSON of a daemon that may be of
+ * another version, so members are read with a fallback and never assumed.
  */
 #include "ctl/ask.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "ctl/out.h"
+#include "ctl/text/out.h"
 
 cJSON *ask_params(const struct ctl_options *o, bool from_args)
 {

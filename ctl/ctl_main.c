@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/ctl.h"
-#include "ctl/out.h"
+#include "ctl/text/out.h"
 
 /* Whether --json or -j is among the arguments: errors found while parsing them must be JSON,
  * too. */

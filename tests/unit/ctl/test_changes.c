@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "ctl/changes.h"
+#include "ctl/text/changes_text.h"
 
 static char *printed(const char *text, void (*print)(const cJSON *what, FILE *to))
 {

@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
-#include "ctl/check_text.h"
 #include "ctl/proof.h"
 #include "ctl/templates.h"
+#include "ctl/text/check_text.h"
 #include "truthtable/prove/check_explain.h"
 
 static const struct term plain = {.columns = 80};

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "ctl/curves.h"
+#include "ctl/text/curves_text.h"
 
 static char folder[] = "/tmp/prereg-curves-XXXXXX";
 

@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "ctl/out.h"
+#include "ctl/text/out.h"
 
 static const struct term plain = {.columns = 80};
 static const struct term coloured = {

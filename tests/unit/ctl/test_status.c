@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "ctl/status_text.h"
+#include "ctl/text/status_text.h"
 
 static const struct term plain = {.columns = 80};
 static const struct term utf8 = {.utf8 = true, .columns = 80};

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "ctl/verdict_text.h"
+#include "ctl/text/verdict_text.h"
 #include "truthtable/evaluate/replay.h"
 #include "truthtable/evaluate/verdict_file.h"
 

@@ -1,0 +1,87 @@
+/*
+ * report [PROGRAM|FOLDER]: runs prereg-report over a program's folder and prints the path of the
+ * HTML. The report is written again each time, from verdict.json and the records; it cannot change
+ * a verdict. A program without a verdict is refused.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/show.h"
+#include "base/xalloc.h"
+#include "ctl/ask.h"
+#include "ctl/ctl.h"
+#include "ctl/local_answers.h"
+#include "ctl/run_report.h"
+#include "ctl/text/out.h"
+
+/* Finds the program without a daemon. When there is none, the error stays that no daemon runs. */
+static int find_local(const struct ctl_options *o, char **folder, struct err *err)
+{
+    struct local_program p;
+    struct err why;
+    int rc = local_program_find(o, o->n_args > 0 ? o->args[0] : NULL, &p, &why);
+    if (rc == 0) {
+        *folder = xstrdup(p.folder);
+    } else {
+        rc = rc == ERR_NOT_FOUND ? ERR_NO_DAEMON : err_set(err, rc, "%s", why.msg);
+    }
+    local_program_release(&p);
+    return rc;
+}
+
+/* Finds the program's folder: the argument itself when it is one, else the daemon's answer, else
+ * the state folder's. */
+static int find_folder(const struct ctl_options *o, char **folder, struct err *err)
+{
+    if (o->n_args > 0 && local_is_program_folder(o->args[0])) {
+        *folder = path_absolute(NULL, o->args[0]);
+        return 0;
+    }
+    cJSON *answer = NULL;
+    int rc = ask(o, "report", ask_params(o, true), &answer, err);
+    if (rc == ERR_NO_DAEMON) {
+        return find_local(o, folder, err);
+    }
+    const char *text = NULL;
+    rc = rc == 0 ? json_get_string(answer, "program_folder", &text, err) : rc;
+    if (rc == 0) {
+        *folder = path_absolute(NULL, text);
+    }
+    cJSON_Delete(answer);
+    return rc;
+}
+
+int cmd_report(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    *code = EXIT_OK;
+    char *folder = NULL;
+    int rc = find_folder(o, &folder, err);
+    if (rc != 0) {
+        return rc;
+    }
+    char *report = path_join(folder, "report");
+    char *verdict = path_join(report, "verdict.json");
+    char *html = path_join(report, "report.html");
+    if (file_kind_at(verdict) != FILE_REGULAR) {
+        rc = err_set(err, ERR_REFUSED, "%.150s: there is no verdict yet, and so no report",
+                     strrchr(folder, '/') + 1); /* an absolute path */
+    }
+    rc = rc == 0 ? run_report(folder, err) : rc;
+    if (rc == 0 && o->json) {
+        cJSON *answer = json_object();
+        json_put_string(answer, "folder", report);
+        json_put_string(answer, "html", html);
+        rc = out_json(answer, err);
+        cJSON_Delete(answer);
+    } else if (rc == 0) {
+        show_printf(stdout, "%s\n", html);
+    }
+    free(html);
+    free(verdict);
+    free(report);
+    free(folder);
+    return rc;
+}

@@ -1,0 +1,44 @@
+/* sign FOLDER: a maker's or reviewer's signature over a receipt that verifies
+ * (ctl/receipt/sign.c). Only a folder can be signed; its tar is packed again with the signature
+ * in it. Signing again with the same key replaces that key's signature. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/show.h"
+#include "ctl/ctl.h"
+#include "ctl/receipt/export.h"
+#include "ctl/text/out.h"
+
+int cmd_sign(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    char *path = NULL;
+    *code = EXIT_OK;
+    if (o->key == NULL) {
+        return err_set(err, ERR_USAGE, "sign needs --key FILE");
+    }
+    if (file_kind_at(o->args[0]) != FILE_FOLDER) {
+        return err_set(err, ERR_USAGE,
+                       "%s is no folder: a receipt is signed in its folder, and "
+                       "the .tar beside it is packed anew",
+                       o->args[0]);
+    }
+    char *folder = realpath(o->args[0], NULL); /* "." too: the tar is beside it */
+    if (folder == NULL) {
+        return err_set_errno(err, errno, "find %s", o->args[0]);
+    }
+    int rc = receipt_sign(folder, o->key, &path, err);
+    if (rc == 0 && o->json) {
+        cJSON *answer = json_object();
+        json_put_string(answer, "signature", path);
+        rc = out_json(answer, err);
+        cJSON_Delete(answer);
+    } else if (rc == 0) {
+        show_printf(stdout, "%s\n", path);
+    }
+    free(path);
+    free(folder);
+    return rc;
+}

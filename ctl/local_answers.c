@@ -1,0 +1,195 @@
+/*
+ * Opens the store as a reader for one question and closes it again: a daemon may run beside, and
+ * must never find the database locked for long. Answers have the form that the daemon gives them.
+ */
+#include "ctl/local_answers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "ctl/ask.h"
+#include "prereg/lock/imported.h"
+#include "state/store/run_history.h"
+
+#define VERDICT_BYTES_MAX ((size_t)16 * 1024 * 1024)
+
+/* Opens the store of the named state folder, or of the user's own. *state is set even on
+ * failure. */
+static int open_state(const struct ctl_options *o, char **state, struct store **store,
+                      struct err *err)
+{
+    int rc = 0;
+    *state = NULL;
+    *store = NULL;
+    if (o->state != NULL) {
+        *state = path_absolute(NULL, o->state);
+    } else {
+        rc = rpc_state_folder(state, err);
+    }
+    return rc == 0 ? store_open(*state, STORE_READER, store, err) : rc;
+}
+
+/* Copies what is needed: rows of the store live only as long as it is open. */
+int local_program_find(const struct ctl_options *o, const char *name, struct local_program *out,
+                       struct err *err)
+{
+    struct store *store = NULL;
+    struct store_program p;
+    struct arena texts;
+    char *state = NULL;
+    *out = (struct local_program){0};
+    arena_init(&texts);
+    int rc = open_state(o, &state, &store, err);
+    rc = rc == 0 ? store_program_find(store, name, &texts, &p, err) : rc;
+    if (rc == 0) {
+        out->id = xstrdup(p.id);
+        out->folder = xasprintf("%s/programs/%s", state, p.id);
+        out->status = p.status;
+        out->unverified = p.unverified_history;
+        out->state = xstrdup(state);
+        out->no = p.no;
+    }
+
+    store_close(store);
+    arena_release(&texts);
+    free(state);
+    return rc;
+}
+
+void local_program_release(struct local_program *p)
+{
+    free(p->id);
+    free(p->folder);
+    free(p->state);
+    *p = (struct local_program){0};
+}
+
+bool local_is_program_folder(const char *path)
+{
+    char *journal = path_join(path, "journal.jsonl");
+    char *lock = path_join(path, "grid.toml.lock");
+    bool is = file_kind_at(lock) == FILE_REGULAR &&
+              (file_kind_at(journal) == FILE_REGULAR || imported_is_folder(path));
+    free(lock);
+    free(journal);
+    return is;
+}
+
+/* Reads verdict.json, if it has the digest that the journal ends with. */
+static int read_verdict(const struct local_program *p, const char *path, cJSON **out,
+                        struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    *out = NULL;
+    int rc = file_read(path, VERDICT_BYTES_MAX, &text, err);
+    if (rc == 0) {
+        struct digest d = digest_bytes(text.buf, text.len);
+        rc = digest_equal(&d, &p->status.verdict_digest)
+                 ? json_parse(text.buf, text.len, out, err)
+                 : err_set(err, ERR_LOCK, "%s is not the verdict that the journal ends with", path);
+    }
+    strbuf_release(&text);
+    return rc;
+}
+
+/* The changes of [run]; NULL when they cannot be read, which does not withhold the verdict. */
+static cJSON *read_runs(const struct local_program *p)
+{
+    struct store *store = NULL;
+    struct err err;
+    cJSON *runs = NULL;
+    int rc = store_open(p->state, STORE_READER, &store, &err);
+    rc = rc == 0 ? run_record_read_list(store, p->no, &runs, &err) : rc;
+    store_close(store);
+    if (rc != 0) {
+        log_warn("%s: %s", p->id, err.msg);
+    }
+    return runs;
+}
+
+/* Compares journal and database for a verdict that is shown, as a daemon does when it starts: none
+ * has done so since the last ended. A journal that cannot be read proves nothing. */
+static void put_history(cJSON *o, const struct local_program *p)
+{
+    struct err why;
+    const bool checks = p->status.reported && !p->unverified;
+    const int rc = checks ? store_check_history(p->state, p->no, &why) : 0;
+    json_put_string(o, "history",
+                    p->unverified || rc == ERR_CORRUPT ? "unverified"
+                    : rc != 0                          ? "checking"
+                    : checks                           ? "verified"
+                                                       : NULL);
+    json_put_string(o, "history_why", rc != 0 ? why.msg : NULL);
+}
+
+/* Builds the answer even for a pending verdict; kind and exit code follow from the stored
+ * outcome. */
+int local_verdict(const struct local_program *p, cJSON **answer, struct err *err)
+{
+    const char *outcome = p->status.outcome;
+    cJSON *verdict = NULL;
+    *answer = NULL;
+    cJSON *o = json_object();
+    json_put_string(o, "program", p->id);
+    /* the state of the journal is part of every answer */
+    put_history(o, p);
+    json_put_string(o, "state", p->status.reported ? "computed" : "pending");
+    if (!p->status.reported) {
+        *answer = o;
+        return 0;
+    }
+    /* the outcome's text is the kind where no outcome binds */
+    bool is_void = strcmp(outcome, "VOID") == 0;
+    bool is_open = strcmp(outcome, "INDETERMINATE") == 0;
+    char *path = path_join(p->folder, "report/verdict.json");
+    int rc = read_verdict(p, path, &verdict, err);
+    json_put_string(o, "kind", is_void ? "void" : is_open ? "indeterminate" : "bound");
+    json_put_string(o, "outcome", is_void || is_open ? NULL : outcome);
+    json_put_int(o, "exit_code", is_void ? EXIT_VOID : is_open ? EXIT_INDETERMINATE : EXIT_OK);
+    json_put_string(o, "path", path);
+    cJSON *runs = rc == 0 ? read_runs(p) : NULL;
+    json_put(o, "runs", runs == NULL ? cJSON_CreateNull() : runs);
+    if (rc == 0) {
+        json_put(o, "verdict", verdict);
+        *answer = o;
+    } else {
+        cJSON_Delete(o);
+    }
+    free(path);
+    return rc;
+}
+
+struct count {
+    size_t n;
+    size_t n_finished;
+};
+
+/* Called for each program of the store. */
+static int count_one(void *ctx, const struct store_program *p, struct err *err)
+{
+    struct count *c = ctx;
+    (void)err;
+    c->n++;
+    c->n_finished += p->status.reported ? 1 : 0;
+    return 0;
+}
+
+void local_count(const struct ctl_options *o, size_t *n, size_t *n_finished)
+{
+    struct store *store = NULL;
+    struct count c = {0};
+    struct err ignored;
+    char *state = NULL;
+    if (open_state(o, &state, &store, &ignored) != 0 ||
+        store_programs(store, count_one, &c, &ignored) != 0) {
+        c = (struct count){0}; /* unreadable counts as nothing */
+    }
+    store_close(store);
+    free(state);
+    *n = c.n;
+    *n_finished = c.n_finished;
+}

@@ -1,0 +1,207 @@
+/*
+ * Reads the points of a task's attempts in the order of their numbers: a point at or before an
+ * earlier x removes what it repeats, so that the last attempt wins. Drawing sets one dot per dot
+ * column, linearly interpolated between points, on a canvas of 2 by 4 dots a character, which is
+ * the grid of Braille.
+ */
+#include "ctl/text/curves_text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/counted.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+
+#define EVENTS_BYTES_MAX ((size_t)1 << 28)
+#define EVENTS_FILE      "events.jsonl"
+#define ATTEMPT_PREFIX   "attempt-"
+/* the code point of the empty pattern; each dot is a bit below */
+#define BRAILLE 0x2800u
+#define DOTS_X  2 /* of a character */
+#define DOTS_Y  4
+
+void curve_points_release(struct curve_points *c)
+{
+    free(c->xs);
+    free(c->ys);
+    *c = (struct curve_points){0};
+}
+
+/* Keeps xs rising: a point that does not continue the curve replaces what it goes back over. */
+void curve_points_add(struct curve_points *c, double x, double y)
+{
+    while (c->n > 0 && c->xs[c->n - 1] >= x) {
+        c->n--;
+    }
+    if (c->n == c->cap) {
+        c->cap = c->cap == 0 ? 64 : 2 * c->cap;
+        c->xs = xreallocarray(c->xs, c->cap, sizeof(*c->xs));
+        c->ys = xreallocarray(c->ys, c->cap, sizeof(*c->ys));
+    }
+    c->xs[c->n] = x;
+    c->ys[c->n] = y;
+    c->n++;
+}
+
+/* Adds the point of one event line. The search for "point" avoids parsing the many other events. */
+static void take_line(struct curve_points *c, const char *line, size_t len, const char *name)
+{
+    struct err ignored;
+    cJSON *event = NULL;
+    const char *type = NULL;
+    const char *what = NULL;
+    double x = 0.0;
+    double y = 0.0;
+    if (memmem(line, len, "\"point\"", 7) == NULL || json_parse(line, len, &event, &ignored) != 0) {
+        return;
+    }
+    if (json_get_string(event, "type", &type, &ignored) == 0 && strcmp(type, "point") == 0 &&
+        json_get_string(event, "name", &what, &ignored) == 0 && strcmp(what, name) == 0 &&
+        json_get_number(event, "step", &x, &ignored) == 0 &&
+        json_get_number(event, "value", &y, &ignored) == 0 && isfinite(x) && isfinite(y) &&
+        x >= 0.0) {
+        curve_points_add(c, x, y);
+    }
+    cJSON_Delete(event);
+}
+
+/* Only whole lines count: the last one may still be in the writing. */
+static void read_events(struct curve_points *c, const char *path, const char *name)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err ignored;
+    if (file_read(path, EVENTS_BYTES_MAX, &text, &ignored) == 0) {
+        const char *end = text.buf + text.len;
+        const char *stop = NULL;
+        for (const char *at = text.buf; (stop = memchr(at, '\n', (size_t)(end - at))) != NULL;
+             at = stop + 1) {
+            take_line(c, at, (size_t)(stop - at), name);
+        }
+    }
+    strbuf_release(&text);
+}
+
+void curve_points_read(struct curve_points *c, const char *task_folder, const char *name)
+{
+    struct name_list names = {0};
+    struct err ignored;
+    if (file_kind_at(task_folder) == FILE_FOLDER && dir_list(task_folder, &names, &ignored) == 0) {
+        name_list_sort_counted(&names); /* a later attempt replaces what it repeats */
+        for (size_t i = 0; i < names.n; i++) {
+            if (strncmp(names.names[i], ATTEMPT_PREFIX, strlen(ATTEMPT_PREFIX)) == 0) {
+                char *path = xasprintf("%s/%s/" EVENTS_FILE, task_folder, names.names[i]);
+                read_events(c, path, name);
+                free(path);
+            }
+        }
+    }
+    name_list_release(&names);
+}
+
+void curve_frame_add(struct curve_frame *frame, const struct curve_points *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        frame->x_max = fmax(frame->x_max, c->xs[i]);
+        frame->y_min = fmin(frame->y_min, c->ys[i]);
+        frame->y_max = fmax(frame->y_max, c->ys[i]);
+    }
+}
+
+/* The dots of a panel, row by row from the top. */
+struct canvas {
+    bool *dots;
+    size_t width;
+    size_t height;
+};
+
+/* The index of share (0..1) among n places; NaN and values outside are at the nearest end. */
+static size_t place(double share, size_t n)
+{
+    const double at = share * (double)(n - 1) + 0.5;
+    return !(at > 0.0) ? 0 : at >= (double)n ? n - 1 : (size_t)at;
+}
+
+/* Draws one curve: a dot in each column between its first and its last point. */
+static void draw_curve(struct canvas *canvas, const struct curve_frame *frame,
+                       const struct curve_points *c)
+{
+    const double spread = frame->y_max > frame->y_min ? frame->y_max - frame->y_min : 1.0;
+    const double most = frame->x_max > 0.0 ? frame->x_max : 1.0;
+    size_t next = 0;
+    for (size_t column = 0; column < canvas->width && c->n > 0; column++) {
+        const double x = most * (double)column / (double)(canvas->width - 1);
+        while (next < c->n && c->xs[next] < x) {
+            next++;
+        }
+        /* no dot before the first point or after the last */
+        if (next == c->n || (next == 0 && c->xs[0] > x + most / (double)canvas->width)) {
+            continue;
+        }
+        /* between two points the curve is a straight line */
+        double y = c->ys[next];
+        if (next > 0 && c->xs[next] > x) {
+            const double x0 = c->xs[next - 1];
+            const double share = (x - x0) / (c->xs[next] - x0);
+            y = c->ys[next - 1] + share * (c->ys[next] - c->ys[next - 1]);
+        }
+        const size_t row = canvas->height - 1 - place((y - frame->y_min) / spread, canvas->height);
+        canvas->dots[row * canvas->width + column] = true;
+    }
+}
+
+/* One character of the panel: 2 by 4 dots as a Braille character, or an asterisk if any is set. */
+static void add_character(struct strbuf *out, const struct canvas *canvas, size_t row,
+                          size_t column, bool utf8)
+{
+    static const unsigned char bits[DOTS_Y][DOTS_X] = {
+        {0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
+    unsigned code = 0;
+    for (size_t y = 0; y < DOTS_Y; y++) {
+        for (size_t x = 0; x < DOTS_X; x++) {
+            if (canvas->dots[(row * DOTS_Y + y) * canvas->width + column * DOTS_X + x]) {
+                code |= bits[y][x];
+            }
+        }
+    }
+    /* a space, so that the end of a row can be trimmed */
+    if (!utf8 || code == 0) {
+        strbuf_addc(out, code == 0 ? ' ' : '*');
+        return;
+    }
+    code += BRAILLE;
+    strbuf_addc(out, (char)(0xe0 | (code >> 12)));
+    strbuf_addc(out, (char)(0x80 | ((code >> 6) & 0x3f)));
+    strbuf_addc(out, (char)(0x80 | (code & 0x3f)));
+}
+
+/* All curves on one canvas, then row by row with the range at the left; spaces at a row's end
+ * are removed. */
+void curves_draw(struct strbuf *out, const struct curve_frame *frame,
+                 const struct curve_points *curves, size_t n)
+{
+    struct canvas canvas = {.width = frame->columns * DOTS_X, .height = frame->rows * DOTS_Y};
+    canvas.dots = xcalloc(canvas.width * canvas.height, sizeof(*canvas.dots));
+    for (size_t i = 0; i < n; i++) {
+        draw_curve(&canvas, frame, &curves[i]);
+    }
+    for (size_t row = 0; row < frame->rows; row++) {
+        if (row == 0 || row + 1 == frame->rows) {
+            strbuf_addf(out, "%10.4g ", row == 0 ? frame->y_max : frame->y_min);
+        } else {
+            strbuf_addf(out, "%11s", "");
+        }
+        strbuf_adds(out, frame->utf8 ? "\u2502" : "|");
+        for (size_t column = 0; column < frame->columns; column++) {
+            add_character(out, &canvas, row, column, frame->utf8);
+        }
+        while (out->len > 0 && out->buf[out->len - 1] == ' ') {
+            out->buf[--out->len] = '\0';
+        }
+        strbuf_addc(out, '\n');
+    }
+    strbuf_addf(out, "%11s0%*.10g\n", "", (int)frame->columns, frame->x_max);
+    free(canvas.dots);
+}

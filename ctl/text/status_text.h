@@ -1,0 +1,41 @@
+/* The text of `status`: pure functions of the daemon's answers (docs/rpc.md), so that tests can
+ * compare it in any situation. */
+#ifndef CTL_TEXT_STATUS_TEXT_H
+#define CTL_TEXT_STATUS_TEXT_H
+
+#include <cjson/cJSON.h>
+
+#include "base/strbuf.h"
+#include "ctl/text/out.h"
+
+/* Cells drawn before "and N more"; 0: all. */
+#define STATUS_CELLS_DEFAULT ((size_t)60)
+
+/* Head, grid of cells and stages, counts, time left, why anything is not running, verdict. `cells`
+ * is an array of the cells' objects of the `cells` method; NULL draws no grid. */
+void status_program(struct strbuf *sb, const struct term *t, const cJSON *summary,
+                    const cJSON *cells, size_t max_cells);
+
+/* Programs of the state folder that the daemon could not load, and why. */
+void status_unloaded(struct strbuf *sb, const struct term *t, const cJSON *unloaded);
+
+/* One line a program, for several. */
+void status_list(struct strbuf *sb, const struct term *t, const cJSON *programs);
+
+/* "41 of 60 done · 3 running · … · 2 min 10 s left": the line for logs and --watch without a
+ * terminal. */
+void status_line(struct strbuf *sb, const struct term *t, const cJSON *summary);
+
+/* The daemon's own line. */
+void status_daemon(struct strbuf *sb, const struct term *t, const cJSON *ping);
+
+/* A line for an apparatus check, of `explain` and `status`: "apparatus reference: score.acc
+ * holds: expected 0.7 within 0.01, got 0.7". When it was made more than once, every result
+ * follows in order. */
+void status_check(struct strbuf *sb, const cJSON *check);
+
+/* A line when the history is unverified or still being checked (of a summary, or of the answer
+ * to verdict); else nothing. */
+void status_history(struct strbuf *sb, const cJSON *answer);
+
+#endif
