@@ -141,8 +141,8 @@ static void on_damaged(void *ctx, uint32_t program, struct err *why)
     server_note_change(sh->server);
 }
 
-/* Its folder is gone or cannot be written. What it has running goes on, and nothing else is said of
- * it until the pump's next try succeeds. */
+/* Its folder is gone or cannot be written. Its running attempts go on; it is not reported again
+ * until the pump's next try succeeds. */
 static void on_withheld(void *ctx, uint32_t program, struct err *why)
 {
     struct shell *sh = ctx;

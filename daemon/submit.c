@@ -354,7 +354,7 @@ int submit_run(const struct submit_options *o, enum exit_code *code, struct err 
     int rc = rpc_state_folder(&state, err);
     if (rc == 0 && file_kind_at(o->path) != FILE_REGULAR) {
         rc = file_kind_at(o->path) == FILE_ABSENT
-                 ? err_set(err, ERR_NOT_FOUND, "there is no file %s", o->path)
+                 ? err_set(err, ERR_NOT_FOUND, "%s: no such file", o->path)
                  : err_set(err, ERR_INVALID, "%s is not a file", o->path);
     }
     if (rc == 0) {

@@ -82,10 +82,10 @@ static int read_then(struct amend_job *j)
         rc = check_amended(j->now->program, p->bundle->program, &j->err);
     }
     if (rc == 0 && !program_same_run(p->bundle->program, j->now->program)) {
-        rc =
-            err_set(&j->err, ERR_REFUSED,
-                    "its [run] differs, too: that is no amendment, `preregd submit` of the present "
-                    "program changes it");
+        rc = err_set(&j->err, ERR_REFUSED,
+                     "its [run] differs, too, and an amendment does not cover [run]: `preregd "
+                     "submit` of the present "
+                     "program changes it");
     }
     return rc;
 }

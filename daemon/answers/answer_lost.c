@@ -47,10 +47,11 @@ static int give_up(struct lost_job *j, cJSON **result)
     }
     if (j->rc != ERR_LOCK) { /* it cannot be read now, which proves nothing */
         struct err why = j->err;
-        return err_set(&j->err, ERR_REFUSED,
-                       "%.80s is not given up: nobody can tell now whether its result is gone. "
-                       "%.150s",
-                       j->one.items[0].task, why.msg);
+        return err_set(
+            &j->err, ERR_REFUSED,
+            "%.80s is not given up: whether its result is gone cannot be determined now. "
+            "%.150s",
+            j->one.items[0].task, why.msg);
     }
     int rc = pump_request(j->shell->pump, &ev, &j->err);
     if (rc == 0) {

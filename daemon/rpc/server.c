@@ -432,7 +432,7 @@ static void on_listener_closed(uv_handle_t *handle)
         s->lost = true;
     } else {
         s->lost = false;
-        log_warn("%s had been deleted or replaced: it is made again", s->path);
+        log_warn("%s had been deleted or replaced: it is recreated", s->path);
     }
 }
 

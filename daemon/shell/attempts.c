@@ -253,7 +253,7 @@ void attempt_listen(struct attempt *a)
         a->watch.data = a;
         a->has_watch = true;
         if (uv_fs_event_start(&a->watch, on_events_change, path, 0) != 0) {
-            log_debug("%s: cannot be watched; looked at every two seconds", path);
+            log_debug("%s: cannot be watched; it is read every two seconds", path);
         }
     }
     free(path);

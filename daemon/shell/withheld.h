@@ -29,7 +29,7 @@ struct withheld *withheld_add(struct withheld_list *list, uint32_t program, int6
     __attribute__((returns_nonnull));
 /* After a try that failed: the next is due in twice the time, up to five minutes. */
 void withheld_postpone(struct withheld *w, int64_t now_ms);
-/* Removes the entry, whose `out` the caller has taken over. */
+/* Removes the entry, whose `out` now belongs to the caller. */
 void withheld_remove(struct withheld_list *list, uint32_t program);
 /* When the earliest try is due; INT64_MAX: the list is empty. */
 int64_t withheld_due_ms(const struct withheld_list *list);
