@@ -21,6 +21,7 @@
 #include "base/xalloc.h"
 
 #define EXIT_RESERVED_BYTES 4096
+#define START_WORKER_BYTES  80
 #define OLD_LOCK_FILE       "shim.lock" /* of older shims, which may still run */
 
 static const char *const reason_names[SHIM_REASON_NR] = {
@@ -236,7 +237,7 @@ bool shim_was_started(const char *folder)
     return was;
 }
 
-/* File systems without fallocate() are covered by blanks behind start.json (shim_start_write). */
+/* File systems without fallocate() are covered by blanks behind start.json (shim_start_finish). */
 int shim_exit_reserve(int fd, bool *reserved, struct err *err)
 {
     *reserved = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, EXIT_RESERVED_BYTES) == 0;
@@ -245,27 +246,24 @@ int shim_exit_reserve(int fd, bool *reserved, struct err *err)
                : err_set_errno(err, errno, "reserve room for " SHIM_EXIT_FILE);
 }
 
-/* One write at the start of the file: within a page, so that no reader sees half of it. */
-static int overwrite(int fd, const struct strbuf *text, struct err *err)
+/* One write at the start of the file: within a page, so that no reader sees half of it. Returns an
+ * errno. */
+static int overwrite(int fd, const struct strbuf *text)
 {
     ssize_t n;
     while ((n = pwrite(fd, text->buf, text->len, 0)) < 0 && errno == EINTR) {
     }
     if (n != (ssize_t)text->len) {
-        return err_set_errno(err, n < 0 ? errno : ENOSPC, "write " SHIM_START_FILE);
+        return n < 0 ? errno : ENOSPC;
     }
     bool too_long = lseek(fd, 0, SEEK_END) > n;
-    return !too_long || ftruncate(fd, (off_t)n) == 0
-               ? 0
-               : err_set_errno(err, errno, "cut " SHIM_START_FILE);
+    return !too_long || ftruncate(fd, (off_t)n) == 0 ? 0 : errno;
 }
 
-static void put_start(cJSON *o, const struct shim_start *s)
+static void put_shim(cJSON *o, const struct shim_start *s)
 {
     json_put_int(o, "shim_pid", s->shim_pid);
     json_put_int(o, "shim_start", s->shim_start);
-    json_put_int(o, "worker_pid", s->worker_pid);
-    json_put_int(o, "worker_start", s->worker_start);
     json_put_string(o, "boot_id", s->boot_id);
     json_put_string(o, "host", s->host);
     json_put_string(o, "kernel", s->kernel);
@@ -274,28 +272,41 @@ static void put_start(cJSON *o, const struct shim_start *s)
     json_put_string(o, "worker", s->worker);
 }
 
-/* Not synced. It says which processes run in this boot, and none of them survives a loss of power:
- * its absence then says the same as its boot id would. */
-int shim_start_write(int fd, bool reserved, const struct shim_start *s, struct err *err)
+/* Room for the last two members, and for the blanks. */
+int shim_start_prepare(const struct shim_start *s, bool reserved, struct strbuf *text,
+                       struct err *err)
 {
-    struct strbuf text = STRBUF_INIT;
     cJSON *o = json_object();
     json_put_int(o, "protocol", SHIM_PROTOCOL);
     json_put_string(o, "attempt", s->attempt);
-    put_start(o, s);
+    put_shim(o, s);
     if (s->cgroup[0] != '\0') {
         json_put_string(o, "cgroup", s->cgroup);
     }
     json_put_string(o, "time", s->time);
-    int rc = json_line(o, &text, err);
-    strbuf_addc(&text, '\n');
-    while (!reserved && text.len < EXIT_RESERVED_BYTES) {
-        strbuf_addc(&text, text.len + 1 < EXIT_RESERVED_BYTES ? ' ' : '\n');
-    }
-    rc = rc == 0 ? overwrite(fd, &text, err) : rc;
+    int rc = json_line(o, text, err);
     cJSON_Delete(o);
-    strbuf_release(&text);
+    if (rc == 0) {
+        text->len--; /* its closing brace */
+        strbuf_reserve(text, reserved ? START_WORKER_BYTES : EXIT_RESERVED_BYTES);
+    }
     return rc;
+}
+
+/* Not synced. It says which processes run in this boot, and none of them survives a loss of power:
+ * its absence then says the same as its boot id would. */
+int shim_start_finish(int fd, struct strbuf *text, bool reserved, const struct pid_stat *worker)
+{
+    int n = snprintf(text->buf + text->len, START_WORKER_BYTES,
+                     ",\"worker_pid\":%ld,\"worker_start\":%lld}\n", (long)worker->pid,
+                     (long long)worker->start);
+    text->len += (size_t)n;
+    if (!reserved && text->len < EXIT_RESERVED_BYTES) {
+        memset(text->buf + text->len, ' ', EXIT_RESERVED_BYTES - text->len);
+        text->len = EXIT_RESERVED_BYTES;
+        text->buf[text->len - 1] = '\n';
+    }
+    return overwrite(fd, text);
 }
 
 /* Where it ran. Nothing here decides whether the file is believed, so a missing or odd member
@@ -417,18 +428,19 @@ static int rename_start(const char *folder, int fd, const struct strbuf *text, s
     char *from = path_join(folder, SHIM_START_FILE);
     char *to = path_join(folder, SHIM_EXIT_FILE);
     int made = -1;
-    int rc = 0;
+    int why;
     if (fstat(fd, &ours) == 0 && stat(from, &there) == 0 && ours.st_dev == there.st_dev &&
         ours.st_ino == there.st_ino) {
-        rc = overwrite(fd, text, err);
+        why = overwrite(fd, text);
     } else { /* the worker removed or replaced it */
         (void)unlink(from);
         made = open(from, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        rc = made < 0 ? err_set_errno(err, errno, "create %s", from) : overwrite(made, text, err);
+        why = made < 0 ? errno : overwrite(made, text);
     }
     if (made >= 0) {
         (void)close(made);
     }
+    int rc = why == 0 ? 0 : err_set_errno(err, why, "write %s", from);
     if (rc == 0 && rename(from, to) != 0) {
         rc = err_set_errno(err, errno, "rename to %s", to);
     }
@@ -449,7 +461,9 @@ int shim_exit_write(const char *folder, int fd, const struct shim_start *start,
     json_put_int(o, "protocol", SHIM_PROTOCOL);
     json_put_string(o, "attempt", x->attempt);
     if (start->shim_pid > 0) {
-        put_start(o, start);
+        put_shim(o, start);
+        json_put_int(o, "worker_pid", start->worker_pid);
+        json_put_int(o, "worker_start", start->worker_start);
         json_put_string(o, "started", start->time);
     }
     put_exit(o, x);

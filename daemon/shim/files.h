@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "base/uuid.h"
+#include "daemon/shim/pid.h"
 
 #define SHIM_START_FILE  "start.json"
 #define SHIM_EXIT_FILE   "exit.json"
@@ -78,7 +79,13 @@ struct shim_start {
 /* fd: of start.json. Claims the room that exit.json will need, so that a full disk cannot lose it;
  * where the file system cannot, *reserved is false and blanks after start.json do it. */
 int shim_exit_reserve(int fd, bool *reserved, struct err *err) MUST_CHECK;
-int shim_start_write(int fd, bool reserved, const struct shim_start *s, struct err *err) MUST_CHECK;
+/* Text of start.json without the worker, of which only its own process knows pid and start; that
+ * process adds them and writes the file. shim_start_finish() makes system calls only (and one
+ * snprintf) and returns an errno. */
+int shim_start_prepare(const struct shim_start *s, bool reserved, struct strbuf *text,
+                       struct err *err) MUST_CHECK;
+int shim_start_finish(int fd, struct strbuf *text, bool reserved,
+                      const struct pid_stat *worker) MUST_CHECK;
 /* Also of an attempt that has ended. ERR_NOT_FOUND when nothing was started; ERR_CORRUPT when it is
  * torn or not of this attempt. */
 int shim_start_read(const char *folder, const char *attempt, struct shim_start *out,

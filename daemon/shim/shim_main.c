@@ -3,8 +3,8 @@
  * attempt; it outlives the daemon, and the worker does not outlive it. docs/daemon.md has the
  * protocol. With --spawner it forks such processes on the daemon's request (spawn.h).
  *
- *   start.json made and locked -> (fenced? already started? -> leave) -> worker forked, held at a
- *   pipe -> start.json written -> worker let go -> its tree has ended -> exit.json -> lock free
+ *   start.json made and locked -> (fenced? already started? -> leave) -> worker's process, which
+ *   writes start.json and executes the worker -> its tree has ended -> exit.json -> lock free
  *
  * Exit code: 0 when exit.json was written, 1 when the attempt was not its to run, or it failed.
  */
@@ -109,30 +109,49 @@ static int claim(struct shim *s, struct err *err)
     return shim_exit_reserve(s->start_fd, &s->reserved, err);
 }
 
-static int write_start(struct shim *s, pid_t worker, struct err *err)
+/* What start.json says, but for the worker. */
+static int describe_start(struct shim *s, struct shim_start *start, struct err *err)
 {
-    struct shim_start start = {.shim_pid = getpid(), .worker_pid = worker};
     struct pid_stat own;
-    struct pid_stat its;
-    if (!pid_stat_read(getpid(), &own) || !pid_stat_read(worker, &its)) {
+    *start = (struct shim_start){.shim_pid = getpid(), .threads = s->spec.threads};
+    if (!pid_stat_read(getpid(), &own)) {
         return err_set(err, ERR_IO, "read start times from /proc");
     }
-    start.shim_start = own.start;
-    start.worker_start = its.start;
-    start.threads = s->spec.threads;
-    memcpy(start.kernel, machine.kernel, sizeof(start.kernel));
-    memcpy(start.cpu, machine.cpu, sizeof(start.cpu));
-    memcpy(start.boot_id, machine.boot_id, sizeof(start.boot_id));
-    memcpy(start.host, machine.host, sizeof(start.host));
-    memcpy(start.worker, s->spec.worker, sizeof(start.worker));
-    if (s->group != NULL) {
-        (void)snprintf(start.cgroup, sizeof(start.cgroup), "%s", s->group);
+    start->shim_start = own.start;
+    memcpy(start->kernel, machine.kernel, sizeof(start->kernel));
+    memcpy(start->cpu, machine.cpu, sizeof(start->cpu));
+    memcpy(start->boot_id, machine.boot_id, sizeof(start->boot_id));
+    memcpy(start->host, machine.host, sizeof(start->host));
+    memcpy(start->worker, s->spec.worker, sizeof(start->worker));
+    if (s->group_fd >= 0) {
+        (void)snprintf(start->cgroup, sizeof(start->cgroup), "%s", s->group);
     }
-    memcpy(start.attempt, s->spec.attempt, sizeof(start.attempt));
-    clock_wall_text(clock_wall(), start.time);
-    int rc = shim_start_write(s->start_fd, s->reserved, &start, err);
-    if (rc == 0) {
+    memcpy(start->attempt, s->spec.attempt, sizeof(start->attempt));
+    clock_wall_text(clock_wall(), start->time);
+    return 0;
+}
+
+/* Starts the worker, by which start.json is written. *w has the process, if there is one. */
+static int start_worker(struct shim *s, struct worker *w, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct shim_start start;
+    const struct worker_plan plan = {.spec = &s->spec,
+                                     .tree_fd = s->tree_fd,
+                                     .group_fd = s->group_fd,
+                                     .start_fd = s->start_fd,
+                                     .reserved = s->reserved,
+                                     .start_text = &text};
+    *w = (struct worker){0};
+    int rc = describe_start(s, &start, err);
+    rc = rc == 0 ? shim_start_prepare(&start, s->reserved, &text, err) : rc;
+    rc = rc == 0 ? worker_start(&plan, w, err) : rc;
+    (void)close(s->tree_fd); /* held by the worker's tree alone from here on */
+    strbuf_release(&text);
+    if (w->announced) {
         s->start = start;
+        s->start.worker_pid = w->own.pid;
+        s->start.worker_start = w->own.start;
     }
     return rc;
 }
@@ -182,36 +201,26 @@ static void close_group(struct shim *s)
     s->group = NULL;
 }
 
-/* Forks the worker, writes start.json, releases it and watches it to the end of its tree. A failure
- * on the way is recorded as an exit, too. */
+/* Starts the worker and watches it to the end of its tree. A failure on the way is recorded as an
+ * exit, too. */
 static int run_worker(struct shim *s, struct err *err)
 {
     struct err why;
     struct worker w;
     err_clear(&why);
     open_group(s);
-    if (worker_fork(&s->spec, s->tree_fd, &s->group_fd, &w, &why) != 0) {
+    const bool executed = start_worker(s, &w, &why) == 0;
+    if (!w.in_group) {
         close_group(s);
-        spawn_failed(s, &why);
-        return 0;
     }
-    if (s->group_fd < 0) {
-        close_group(s); /* it was born outside */
-    }
-    bool started = write_start(s, w.pid, &why) == 0;
-    if (!started) {
-        (void)close(w.go_fd); /* it ends by itself */
-        (void)close(w.failed_fd);
-    }
-    bool executed = started && worker_release(&w, s->spec.exec, &why) == 0;
     struct watch_limits limits = {
         .memory_bytes = s->spec.memory_bytes, .grace_ms = s->spec.grace_ms, .group = s->group};
-    int rc = watch_run(w.pid, &s->signals, &limits, &s->exit, err);
+    int rc = w.own.pid == 0 ? 0 : watch_run(w.own.pid, &s->signals, &limits, &s->exit, err);
     close_group(s);
     if (rc == 0 && !executed) {
         spawn_failed(s, &why);
     }
-    if (rc == 0 && s->exit.code != 0 && was_moved(s->folder)) {
+    if (rc == 0 && w.own.pid != 0 && s->exit.code != 0 && was_moved(s->folder)) {
         s->exit.reason = SHIM_MOVED; /* it used paths that no longer exist */
         (void)snprintf(s->exit.detail, sizeof(s->exit.detail),
                        "the attempt's folder was moved or removed while it ran");

@@ -1,29 +1,38 @@
 /*
- * Starting the worker: forked, held at a pipe until start.json is there, then executed.
+ * Starting the worker: a process that shares the shim's memory, and holds the shim up, until it
+ * executes the worker's program (as after vfork). It writes start.json before that, so that no
+ * worker ever runs unrecorded.
  *
- * The child is born into the attempt's cgroup where there is one, carries its marks (mark.h), dies
- * with the shim (PR_SET_PDEATHSIG), inherits a file that marks it and nothing else, reads nothing
- * from standard input, and is the first that the kernel kills when memory runs out.
+ * It is born into the attempt's cgroup where there is one, carries its marks (mark.h), dies with
+ * the shim (PR_SET_PDEATHSIG), inherits a file that marks it and nothing else, reads nothing from
+ * standard input, and is the first that the kernel kills when memory runs out.
  */
 #ifndef DAEMON_SHIM_WORKER_H
 #define DAEMON_SHIM_WORKER_H
 
-#include <sys/types.h>
+#include <stdbool.h>
 
 #include "daemon/shim/files.h"
+#include "daemon/shim/pid.h"
 
-struct worker {
-    pid_t pid;
-    int go_fd;     /* one byte lets it go; closed without: it ends */
-    int failed_fd; /* errno of a failed execve, or end of file once it was executed */
+struct worker_plan { /* all borrowed */
+    const struct shim_spec *spec;
+    int tree_fd;               /* inherited by the worker */
+    int group_fd;              /* the folder of its cgroup; -1: none */
+    int start_fd;              /* of start.json */
+    bool reserved;             /* shim_exit_reserve() */
+    struct strbuf *start_text; /* shim_start_prepare(), finished by the worker's process */
 };
 
-/* In the attempt's folder (the working directory). tree_fd is inherited by the worker and closed
- * here. *group_fd: the folder of its cgroup, or -1; closed and -1 when the kernel or a filter of
- * system calls does not let it be born there. */
-int worker_fork(const struct shim_spec *spec, int tree_fd, int *group_fd, struct worker *out,
-                struct err *err) MUST_CHECK;
-/* Lets it go and waits for execve; ERR_IO when that failed (the child is a zombie then). */
-int worker_release(struct worker *w, const char *exec, struct err *err) MUST_CHECK;
+struct worker {
+    struct pid_stat own; /* pid 0: there is no process */
+    bool in_group;       /* false also when the kernel or a filter of system calls refused that */
+    bool announced;      /* start.json is written */
+};
+
+/* In the attempt's folder (the working directory). Returns once the worker's program is executed,
+ * or its process has ended before. After an error that process, if any, is to be waited for.
+ * ERR_NO_SPACE: start.json could not be written for want of room. */
+int worker_start(const struct worker_plan *plan, struct worker *out, struct err *err) MUST_CHECK;
 
 #endif

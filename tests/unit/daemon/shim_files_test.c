@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/xalloc.h"
 #include "daemon/shim/files.h"
 
@@ -90,8 +91,14 @@ static void test_start_stays_in_exit(void **state)
         (void)snprintf(start.time, sizeof(start.time), "2025-11-21T03:03:22.100Z");
         int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         assert_int_equal(shim_start_read(f->folder, f->attempt, &read, &err), ERR_NOT_FOUND);
-        assert_int_equal(shim_start_write(fd, reserved[i], &start, &err), 0);
+        struct strbuf text = STRBUF_INIT;
+        const struct pid_stat worker = {.pid = 8, .start = JSON_INT_MAX};
+        assert_int_equal(shim_start_prepare(&start, reserved[i], &text, &err), 0);
+        assert_int_equal(shim_start_finish(fd, &text, reserved[i], &worker), 0);
+        strbuf_release(&text);
         assert_int_equal(shim_start_read(f->folder, f->attempt, &read, &err), 0);
+        assert_int_equal(read.worker_pid, 8);
+        assert_int_equal(read.worker_start, JSON_INT_MAX);
         assert_int_equal(fstat(fd, &st), 0);
         assert_true(reserved[i] || st.st_size >= 4096);
         assert_int_equal(shim_exit_write(f->folder, fd, &start, &end, &err), 0);
