@@ -21,8 +21,9 @@
 #include "base/xalloc.h"
 #include "daemon/shim/spawn.h"
 
-#define ANSWER_S 5
-#define AGAIN_MS (60 * 1000) /* after a spawner has failed */
+#define ANSWER_S    5
+#define AGAIN_MS    (60 * 1000) /* after a spawner has failed */
+#define SPARE_TRIES 50          /* a millisecond each: a process that has nothing to do but end */
 
 extern char **environ;
 
@@ -97,7 +98,8 @@ static int execute_shim(const struct launch *l, const char *folder, const char *
 
 /* ---- the spawner ---- */
 
-/* Its shims get another parent and live on. */
+/* Its shims get another parent and live on. Its spare ends without it, and is then a child of the
+ * daemon, which is a subreaper. */
 static void end_spawner(struct launch *l)
 {
     if (l->socket >= 0) {
@@ -105,6 +107,9 @@ static void end_spawner(struct launch *l)
         l->socket = -1;
         (void)kill(l->spawner, SIGKILL);
         while (waitpid(l->spawner, NULL, 0) < 0 && errno == EINTR) {
+        }
+        for (int i = 0; i < SPARE_TRIES && waitpid(-l->spawner, NULL, WNOHANG) == 0; i++) {
+            clock_sleep_ms(1);
         }
     }
 }

@@ -1,7 +1,8 @@
 /* The spawner's loop: answers requests one after another and reaps shims that have ended between
- * them. It has one thread and holds no lock when it forks, so a fork may run any code. Wait
- * statuses are kept in a ring: the daemon asks for one only when a shim died without a word, soon
- * after. */
+ * them. The next shim is forked ahead, as the spare, so that a request is handed on and answered
+ * without a fork. It has one thread and holds no lock when it forks, so a fork may run any code.
+ * Wait statuses are kept in a ring: the daemon asks for one only when a shim died without a word,
+ * soon after. */
 #include "daemon/shim/serve.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,11 +24,17 @@
 #define OWN_NAME  "prereg-spawner" /* as `ps -c` shows it; its shims have their own again */
 #define SHIM_NAME "prereg-shim"
 #define N_ENDED   256u /* whose wait status is kept */
+#define N_TRIES   2    /* a spare may have been killed */
 
 struct spawner {
     int fd;
     int (*run)(const char *folder, const char *groups);
     sigset_t waiting; /* the mask while it waits: SIGCHLD comes through */
+    struct {
+        pid_t pid; /* 0: there is none */
+        int pidfd;
+        int fd; /* to hand it a request; closed without: it ends */
+    } spare;
     struct {
         pid_t pid;
         int status;
@@ -50,25 +58,75 @@ static void reap(struct spawner *s)
     }
 }
 
-/* Resets what it inherited from the spawner to what a freshly executed shim would find. */
-static _Noreturn void be_shim(const struct spawner *s, int spec_fd, const char *folder,
-                              const char *groups)
+/* The spare: resets what it inherited from the spawner to what a freshly executed shim would find,
+ * waits for its attempt, and runs it. Only then does it leave the spawner's session: until then the
+ * daemon waits for it there when the spawner was killed (launch.c). */
+static _Noreturn void be_shim(const struct spawner *s, int own_fd)
 {
+    struct spawn_request q;
     sigset_t none;
+    int spec_fd = -1;
     (void)sigemptyset(&none);
     (void)signal(SIGCHLD, SIG_DFL);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    if (dup2(own_fd, s->fd) < 0) { /* closes the daemon's socket, too */
+        _exit(EXIT_FAILURE);
+    }
+    (void)close(own_fd);
+    ssize_t n = spawn_receive(s->fd, &q, sizeof(q), &spec_fd);
+    if (n < (ssize_t)offsetof(struct spawn_request, text)) {
+        _exit(EXIT_SUCCESS); /* the spawner has ended */
+    }
     (void)setsid();
     (void)prctl(PR_SET_NAME, SHIM_NAME);
-    if (dup2(spec_fd, s->fd) < 0) { /* closes the socket, too */
+    if (dup2(spec_fd, s->fd) < 0) {
         _exit(EXIT_FAILURE);
     }
     (void)close(spec_fd);
-    exit(s->run(folder, groups));
+    const char *groups = q.text + strlen(q.text) + 1;
+    exit(s->run(q.text, groups[0] == '\0' ? NULL : groups));
 }
 
-/* The pidfd is opened before the shim can have been reaped, so it is of this one. */
-static int start(const struct spawner *s, const struct spawn_request *q, size_t len, int spec_fd,
+/* Does nothing while there is one. Returns an errno. The pidfd is opened before the shim can have
+ * been reaped, so it is of this one. */
+static int make_spare(struct spawner *s)
+{
+    int ends[2];
+    if (s->spare.pid != 0) {
+        return 0;
+    }
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        return errno;
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)close(ends[0]);
+        be_shim(s, ends[1]);
+    }
+    int pidfd = pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+    int why = pidfd < 0 ? errno : 0;
+    (void)close(ends[1]);
+    if (why != 0) {
+        (void)close(ends[0]); /* it ends, if it was forked */
+        return why;
+    }
+    s->spare.pid = pid;
+    s->spare.pidfd = pidfd;
+    s->spare.fd = ends[0];
+    return 0;
+}
+
+/* Hands the request to the spare; false if that was dead. Afterwards there is no spare, and its
+ * pidfd is the caller's. */
+static bool use_spare(struct spawner *s, const struct spawn_request *q, size_t len, int spec_fd)
+{
+    bool sent = spawn_send(s->spare.fd, q, len, spec_fd) == (ssize_t)len;
+    (void)close(s->spare.fd);
+    s->spare.pid = 0;
+    return sent;
+}
+
+static int start(struct spawner *s, const struct spawn_request *q, size_t len, int spec_fd,
                  struct spawn_reply *reply)
 {
     const size_t text = len - offsetof(struct spawn_request, text);
@@ -77,21 +135,19 @@ static int start(const struct spawner *s, const struct spawn_request *q, size_t 
         reply->why = EINVAL;
         return -1;
     }
-    const char *groups = q->text + folder + 1;
-    pid_t pid = fork();
-    if (pid == 0) {
-        be_shim(s, spec_fd, q->text, groups[0] == '\0' ? NULL : groups);
-    }
-    int pidfd = pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
-    if (pidfd < 0) {
-        reply->why = errno;
-        if (pid > 0) {
-            (void)kill(pid, SIGKILL); /* not waited for yet: the number is its own */
+    for (int i = 0; i < N_TRIES; i++) {
+        reply->why = make_spare(s);
+        if (reply->why != 0) {
+            return -1;
         }
-        return -1;
+        reply->pid = (int32_t)s->spare.pid;
+        if (use_spare(s, q, len, spec_fd)) {
+            return s->spare.pidfd;
+        }
+        (void)close(s->spare.pidfd);
     }
-    reply->pid = (int32_t)pid;
-    return pidfd;
+    reply->why = EPIPE;
+    return -1;
 }
 
 /* Newest first, since numbers are reused. ESRCH: not ended, or too long ago. */
@@ -155,5 +211,6 @@ int serve_spawns(int fd, int (*run)(const char *folder, const char *groups))
         if (n > 0 && !answer_one(&s)) {
             return EXIT_OK;
         }
+        (void)make_spare(&s); /* the next request tries again, and reports why there is none */
     }
 }

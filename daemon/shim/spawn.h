@@ -2,7 +2,7 @@
  * The spawner: a prereg-shim that the daemon keeps beside it and asks for shims. A shim is then a
  * fork of a small process that is already loaded, at a fifth of the cost of executing one.
  *
- *   daemon --SPAWN_START, the spec's descriptor--> spawner --fork--> shim
+ *   daemon --SPAWN_START, the spec's descriptor--> spawner --the same--> shim, forked before
  *          <--number, pidfd, or why there is none--
  *   daemon --SPAWN_HOW, number--> spawner                 (how a shim without exit.json ended)
  *          <--wait status--

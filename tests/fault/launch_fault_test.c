@@ -1,5 +1,6 @@
 /* Starting shims through a spawner that works, is killed, or is none: no shim ends with it, and
  * every attempt is started all the same. */
+#include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -8,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -177,6 +179,72 @@ static void test_spawner_is_killed(void **state)
     tear_down(&f);
 }
 
+/* The spawner's child that runs no attempt yet. */
+static pid_t spare_of(pid_t spawner, pid_t other)
+{
+    pid_t spare = 0;
+    for (int i = 0; i < WAIT_MS / 10 && spare == 0; i++, clock_sleep_ms(10)) {
+        struct pid_list all;
+        struct err err;
+        assert_int_equal(pid_descendants(spawner, &all, &err), 0);
+        for (size_t k = 0; k < all.n && spare == 0; k++) {
+            struct pid_stat s;
+            bool is_spare = all.pids[k] != other && pid_stat_read(all.pids[k], &s) &&
+                            s.parent == spawner && s.state != 'Z';
+            spare = is_spare ? all.pids[k] : 0;
+        }
+        pid_list_release(&all);
+    }
+    return spare;
+}
+
+/* Killed, and seen to be dead: what is handed to a dying spare would be an attempt never
+ * launched. */
+static void end_surely(pid_t pid)
+{
+    struct pid_stat s;
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    while (pid_stat_read(pid, &s) && s.state != 'Z') {
+        clock_sleep_ms(1);
+    }
+}
+
+/* A spare that was killed costs no attempt; one whose spawner was killed ends, and is waited for.
+ */
+static void test_spare_is_killed(void **state)
+{
+    struct fixture f;
+    struct attempt a;
+    struct attempt b;
+    struct attempt c;
+    (void)state;
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    set_up(&f, SHIM);
+    begin(&f, &a, "1000");
+    pid_t spawner = parent_of(a.shim.pid);
+    pid_t spare = spare_of(spawner, a.shim.pid);
+    assert_true(spare > 0);
+    assert_int_equal(getpgid(spare), spawner);
+    end_surely(spare);
+    begin(&f, &b, "0");
+    expect_exit(&b, 0);
+    assert_false(b.shim.is_child);
+    assert_true(b.shim.pid != spare && parent_of(a.shim.pid) == spawner);
+    assert_true(spare_of(spawner, a.shim.pid) > 0);
+    assert_int_equal(kill(spawner, SIGKILL), 0);
+    begin(&f, &c, "0");
+    expect_exit(&c, 0);
+    assert_true(kill(-spawner, 0) != 0 && errno == ESRCH);
+    assert_int_equal(kill(a.shim.pid, SIGUSR1), 0);
+    assert_true(has_ended(&a));
+    (void)waitpid(a.shim.pid, NULL, 0);
+    release(&a);
+    release(&b);
+    release(&c);
+    tear_down(&f);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+}
+
 /* Closing the launch, as a daemon that stops or dies does, ends no shim. */
 static void test_shims_outlive_the_launch(void **state)
 {
@@ -222,9 +290,8 @@ static void test_without_a_spawner(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_the_spawner),
-        cmocka_unit_test(test_spawner_is_killed),
-        cmocka_unit_test(test_shims_outlive_the_launch),
+        cmocka_unit_test(test_by_the_spawner),    cmocka_unit_test(test_spawner_is_killed),
+        cmocka_unit_test(test_spare_is_killed),   cmocka_unit_test(test_shims_outlive_the_launch),
         cmocka_unit_test(test_without_a_spawner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
