@@ -302,6 +302,21 @@ static int make_one(const char *path, mode_t mode, bool durable, struct err *err
     return rc;
 }
 
+/* Length of the longest part of the path, short of its last name, that is a folder; 0: none is.
+ * Looked for from the end: most folders that are made have one or two new ones above them. */
+static size_t length_there(const char *path)
+{
+    char *part = xstrdup(path);
+    char *slash;
+    size_t n = 0;
+    while (n == 0 && (slash = strrchr(part, '/')) != NULL && slash > part) {
+        *slash = '\0';
+        n = file_kind_at(part) == FILE_FOLDER ? (size_t)(slash - part) : 0;
+    }
+    free(part);
+    return n;
+}
+
 static int make_all(const char *path, mode_t mode, bool durable, struct err *err)
 {
     if (path[0] == '\0') {
@@ -309,7 +324,7 @@ static int make_all(const char *path, mode_t mode, bool durable, struct err *err
     }
     char *copy = xstrdup(path);
     int rc = 0;
-    for (char *p = copy + 1; rc == 0; p++) {
+    for (char *p = copy + length_there(path) + 1; rc == 0; p++) {
         if (*p != '/' && *p != '\0') {
             continue;
         }

@@ -19,31 +19,26 @@
 
 #define AGAIN_MS 2000
 
-/* Replaces the link in one step: a reader sees the old one or the new one. */
+/* In one step: a reader sees the old link or the new one. */
+static int replace_link(const char *folder, const char *target, const char *path)
+{
+    char *temp = path_join(folder, ".result.json.new");
+    (void)unlink(temp);
+    int why = symlink(target, temp) != 0 || rename(temp, path) != 0 ? errno : 0;
+    free(temp);
+    return why;
+}
+
 static int link_at(const char *folder, const char *target, struct err *err)
 {
     char *path = path_join(folder, RESULT_FILE);
-    char *temp = path_join(folder, ".result.json.new");
-    int rc = 0;
-    (void)unlink(temp);
-    if (symlink(target, temp) != 0 || rename(temp, path) != 0) {
-        rc = err_set_errno(err, errno, "link %s", path);
+    int why = symlink(target, path) == 0 ? 0 : errno;
+    if (why == EEXIST) {
+        why = replace_link(folder, target, path);
     }
+    int rc = why == 0 ? 0 : err_set_errno(err, why, "link %s", path);
     free(path);
-    free(temp);
     return rc;
-}
-
-/* Keeps the latest attempt that ended without a cause, which is the accepted one. */
-static int keep_done(void *ctx, uint32_t task, const struct attempt_row *a, struct err *err)
-{
-    struct attempt_row *out = ctx;
-    (void)task;
-    (void)err;
-    if (a->state == ATTEMPT_ENDED && a->cause == CAUSE_NONE) {
-        *out = *a;
-    }
-    return 0;
 }
 
 struct late_link {
@@ -127,17 +122,17 @@ static void sync_start(struct shell *sh, const struct core_act *act, char *folde
 void shell_link_result(struct shell *sh, const struct core_act *act)
 {
     struct hosted *h = shell_program(sh, act->program);
-    struct attempt_row row;
+    struct store_accepted a;
     struct err err;
-    attempt_row_init(&row);
+    bool found = false;
     /* The store knows which attempt it was, also after a restart. */
-    int rc = store_attempts(sh->store, act->program, act->task, keep_done, &row, &err);
-    if (rc == 0 && row.no == 0) {
+    int rc = store_accepted(sh->store, act->program, act->task, &a, &found, &err);
+    if (rc == 0 && !found) {
         rc = err_set(&err, ERR_CORRUPT, "no attempt of task %u has a result", act->task);
     }
     char *folder = hosted_task_folder(h, act->task);
     if (rc == 0) {
-        char *target = xasprintf("attempt-%04u-%s/%s", row.no, row.id, RESULT_FILE);
+        char *target = xasprintf("attempt-%04u-%s/%s", a.attempt_no, a.attempt_id, RESULT_FILE);
         rc = link_at(folder, target, &err);
         free(target);
     }

@@ -17,6 +17,8 @@
 #define LOCK_PAUSE_MS 20
 
 static const char *const SQL[STMT_NR] = {
+    [STMT_BEGIN] = "BEGIN IMMEDIATE",
+    [STMT_COMMIT] = "COMMIT",
     [STMT_TASK_UPDATE] = "UPDATE tasks SET state=?4, cause=?5, linked=?6, ending=?7, "
                          "n_attempts=?8, spent=?9, crashes=?10, idle=?11,"
                          " no_space=?12, best_done=?13, best_checkpoint=?14, not_before_ms=?15"

@@ -13,6 +13,8 @@
 #include "state/store/store.h"
 
 enum stmt {
+    STMT_BEGIN,
+    STMT_COMMIT,
     STMT_TASK_UPDATE,
     STMT_TASK_STATE,
     STMT_ATTEMPT_INSERT,

@@ -10,6 +10,13 @@ static void note_damage(struct store *store)
     store->damaged = store->damaged || code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
 }
 
+static int run_stmt(struct store *store, enum stmt which, struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = store_stmt(store, which, &stmt, err);
+    return rc == 0 ? sql_run(stmt, NULL, err) : rc;
+}
+
 int store_begin(struct store *store, struct err *err)
 {
     assert(!store->reader && !store->open_transaction);
@@ -23,7 +30,7 @@ int store_begin(struct store *store, struct err *err)
                        "from the programs' folders");
     }
     store->failed_journal = 0;
-    int rc = sql_exec(store->db, "BEGIN IMMEDIATE", err);
+    int rc = run_stmt(store, STMT_BEGIN, err);
     store->open_transaction = rc == 0;
     if (rc != 0) {
         note_damage(store);
@@ -69,7 +76,7 @@ int store_commit(struct store *store, struct err *err)
     assert(store->open_transaction);
     int rc = journal_files_write(store, err);
     if (rc == 0) {
-        rc = sql_exec(store->db, "COMMIT", err);
+        rc = run_stmt(store, STMT_COMMIT, err);
     }
     if (rc != 0) {
         store_rollback(store);
