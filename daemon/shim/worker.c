@@ -25,9 +25,13 @@
 
 #define EXEC_FAILED_CODE 127
 #define STACK_BYTES      ((size_t)64 * 1024)
+#ifdef __x86_64__
+#define SHARING MAP_PRIVATE /* clone_into() shares all memory */
+#else
+#define SHARING MAP_SHARED
+#endif
 
-/* At the start of a mapping that the shim shares with the process; the process's stack is behind
- * it. */
+/* At the start of a mapping that shim and process share; the process's stack is behind it. */
 struct child {
     const struct worker_plan *plan;
     pid_t shim;
@@ -160,7 +164,7 @@ int worker_start(const struct worker_plan *plan, struct worker *out, struct err 
     const size_t size = sizeof(struct child) + 16 + STACK_BYTES;
     *out = (struct worker){0};
     struct child *c =
-        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+        mmap(NULL, size, PROT_READ | PROT_WRITE, SHARING | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (c == MAP_FAILED) {
         return err_set_errno(err, errno, "map a stack");
     }
