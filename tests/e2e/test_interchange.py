@@ -57,7 +57,7 @@ def test_export(place):
     expect("--force" in run.stderr, run.stderr)
     place.must(0, "prereg-train", "export", "--force", "--hf", hf, ours)
     run = place.must(USAGE, "prereg-train", "export", "--force", "--hf", ours, hf)
-    expect("no earlier export" in run.stderr, run.stderr)
+    expect("not an earlier export" in run.stderr, run.stderr)
     for words in ([ours], ["--hf"], ["--hf", "x"], ["--hf", "x", "--frce", ours], ["--hf", "x", ours, ours],
                   ["--hf", "x", "--tokenizer", "t", "--no-tokenizer", ours]):
         place.must(USAGE, "prereg-train", "export", *words)

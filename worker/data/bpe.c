@@ -59,7 +59,7 @@ int bpe_add_token(struct bpe *b, const char *text, size_t len, uint32_t id, stru
         return err_set(err, ERR_RANGE, "token \"%.*s\": id %u is over %u", shown(len), text, id,
                        BPE_ID_MAX);
     if (byte_map_find(&b->vocab, text, len) != BYTE_MAP_NONE)
-        return err_set(err, ERR_SYNTAX, "token \"%.*s\" is there twice", shown(len), text);
+        return err_set(err, ERR_SYNTAX, "token \"%.*s\" is duplicated", shown(len), text);
     if (id < b->n_ids && b->texts[id] != BPE_NONE)
         return err_set(err, ERR_SYNTAX, "token \"%.*s\": id %u belongs to another token",
                        shown(len), text, id);
@@ -125,9 +125,7 @@ int bpe_add_merge(struct bpe *b, const char *left, size_t n_left, const char *ri
     strbuf_add(&whole, left, n_left);
     strbuf_add(&whole, right, n_right);
     int rc = find_part(b, left, n_left, &m.left, err);
-    if (rc == 0)
-        rc = find_part(b, right, n_right, &m.right, err);
-    if (rc == 0)
+    if (rc == 0 && (rc = find_part(b, right, n_right, &m.right, err)) == 0)
         rc = find_part(b, whole.buf, whole.len, &m.id, err);
     strbuf_release(&whole);
     if (rc < 0)

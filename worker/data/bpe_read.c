@@ -148,9 +148,7 @@ static int read_split(struct bpe_tokenizer *t, const cJSON *obj, struct err *err
     bool invert = false;
     int rc = json_get_object(obj, "pattern", &pattern, err);
 
-    if (rc == 0)
-        rc = json_get_string(obj, "behavior", &behaviour, err);
-    if (rc == 0)
+    if (rc == 0 && (rc = json_get_string(obj, "behavior", &behaviour, err)) == 0)
         rc = json_opt_bool(obj, "invert", &invert, err);
     if (rc < 0)
         return rc;
@@ -230,7 +228,7 @@ static int read_added_token(struct bpe_tokenizer *t, const cJSON *obj, struct er
     if (content[0] == '\0')
         return err_set(err, ERR_SYNTAX, "empty content");
     if (added_by_content(&t->added, content, strlen(content)) != NULL)
-        return err_set(err, ERR_SYNTAX, "\"%.60s\" is there twice", content);
+        return err_set(err, ERR_SYNTAX, "\"%.60s\" is duplicated", content);
     uint32_t expected = expected_id(t, content);
     if (expected != (uint32_t)id)
         return err_set(err, ERR_SYNTAX, "\"%.60s\": id %u, expected %u", content, (uint32_t)id,

@@ -86,9 +86,7 @@ static int read_jsonl_line(const char *line, size_t len, struct source_sink *sin
     const char *text = NULL;
 
     int rc = json_parse(line, len, &obj, err);
-    if (rc == 0)
-        rc = json_get_string(obj, "text", &text, err);
-    if (rc == 0)
+    if (rc == 0 && (rc = json_get_string(obj, "text", &text, err)) == 0)
         rc = add_document(sink, text, strlen(text), err);
     else
         err->code = ERR_SYNTAX;

@@ -166,9 +166,7 @@ static int run_stage(const struct split *s, size_t i, struct split_scratch *scra
             bounds[1] = at;
             rc = find_match(stage, scratch, text, len, bounds, err);
         }
-        if (rc == 0)
-            rc = hand_on(s, i, scratch, text + at, bounds[0] - at, sink, err);
-        if (rc == 0)
+        if (rc == 0 && (rc = hand_on(s, i, scratch, text + at, bounds[0] - at, sink, err)) == 0)
             rc = hand_on(s, i, scratch, text + bounds[0], bounds[1] - bounds[0], sink, err);
         at = bounds[1];
     }

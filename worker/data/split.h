@@ -35,7 +35,7 @@ void split_release(struct split *s);
 /* Adds a stage. ERR_REFUSED: the pattern uses something that PCRE2 may read otherwise, or matches
  * the empty string; ERR_SYNTAX: no pattern at all. */
 int split_add_pattern(struct split *s, const char *pattern, struct err *err) MUST_CHECK;
-/* The pattern of a stage as it was given. */
+/* The pattern of a stage as given. */
 const char *split_pattern(const struct split *s, size_t stage);
 /* Takes GPT-2's stage through PCRE2 always, so that tests can compare the scanner with it. */
 void split_disable_scanner(struct split *s);

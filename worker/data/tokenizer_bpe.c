@@ -193,9 +193,7 @@ static int read_pair(struct bpe_tokenizer *t, const char *folder, struct err *er
     char *vocab_path = path_join(folder, BPE_VOCAB), *merges_path = path_join(folder, BPE_MERGES);
     int rc = file_read(vocab_path, BPE_FILE_MAX, &vocab, err);
 
-    if (rc == 0)
-        rc = file_read(merges_path, BPE_FILE_MAX, &merges, err);
-    if (rc == 0)
+    if (rc == 0 && (rc = file_read(merges_path, BPE_FILE_MAX, &merges, err)) == 0)
         rc = bpe_read_pair(t, vocab.buf, vocab.len, merges.buf, merges.len, err);
     strbuf_release(&vocab);
     strbuf_release(&merges);

@@ -20,7 +20,7 @@
 #define ID_BYTES   3u
 #define PIECES_MIN (ID_BYTES + 256)
 #define CHARACTER  4 /* bytes of a character, at most */
-#define NOBODY     UINT32_MAX
+#define NO_SYMBOL  UINT32_MAX
 
 struct piece {
     const char *text; /* into the file */
@@ -39,7 +39,7 @@ struct vocabulary {
 /* A character or what it was joined to; a list over the text. */
 struct symbol {
     uint32_t id;
-    uint32_t before; /* NOBODY at the ends */
+    uint32_t before; /* NO_SYMBOL at the ends */
     uint32_t after;
 };
 
@@ -96,12 +96,12 @@ static size_t find_slot(const struct vocabulary *v, const struct piece *a, const
     return at;
 }
 
-/* NOBODY when there is no such piece. */
+/* NO_SYMBOL when there is no such piece. */
 static uint32_t find_piece(const struct vocabulary *v, const struct piece *a, const struct piece *b)
 {
     uint32_t found = v->slots[find_slot(v, a, b)];
 
-    return found == 0 ? NOBODY : found - 1;
+    return found == 0 ? NO_SYMBOL : found - 1;
 }
 
 /* Score and text of every piece, to the end of the file. */
@@ -130,7 +130,7 @@ static int read_pieces(struct vocabulary *v, struct err *err)
                : err_set(err, ERR_CORRUPT, "%zu pieces, expected at least %u", v->n, PIECES_MIN);
 }
 
-/* The bytes must stand where encoding looks for them. */
+/* The bytes must be where encoding expects them. */
 static int check_bytes(const struct vocabulary *v, struct err *err)
 {
     for (unsigned b = 0; b < 256; b++) {
@@ -165,9 +165,7 @@ static int llama2c_open(struct tokenizer *tok, struct err *err)
     strbuf_init(&v->file);
     tok->state = v;
     int rc = file_read(tok->spec, FILE_MAX, &v->file, err);
-    if (rc == 0)
-        rc = read_pieces(v, err);
-    if (rc == 0)
+    if (rc == 0 && (rc = read_pieces(v, err)) == 0)
         rc = check_bytes(v, err);
     if (rc < 0)
         return err_wrap(err, "tokenizer %s", tok->spec);
@@ -229,11 +227,11 @@ static struct join joins_pop(struct joins *h)
 static void offer(const struct vocabulary *v, const struct symbol *symbols, uint32_t left,
                   struct joins *heap)
 {
-    if (left == NOBODY || symbols[left].after == NOBODY)
+    if (left == NO_SYMBOL || symbols[left].after == NO_SYMBOL)
         return;
     uint32_t a = symbols[left].id, b = symbols[symbols[left].after].id;
     uint32_t id = find_piece(v, &v->pieces[a], &v->pieces[b]);
-    if (id == NOBODY)
+    if (id == NO_SYMBOL)
         return;
     struct join j = {
         .score = v->pieces[id].score, .left = left, .left_id = a, .right_id = b, .id = id};
@@ -247,13 +245,14 @@ static void join_all(const struct vocabulary *v, struct symbol *symbols, struct 
         struct join j = joins_pop(heap);
         struct symbol *left = &symbols[j.left];
         /* Either symbol may have been joined to another since. */
-        if (left->id != j.left_id || left->after == NOBODY || symbols[left->after].id != j.right_id)
+        if (left->id != j.left_id || left->after == NO_SYMBOL ||
+            symbols[left->after].id != j.right_id)
             continue;
         struct symbol *right = &symbols[left->after];
         left->id = j.id;
-        right->id = NOBODY;
+        right->id = NO_SYMBOL;
         left->after = right->after;
-        if (left->after != NOBODY)
+        if (left->after != NO_SYMBOL)
             symbols[left->after].before = j.left;
         offer(v, symbols, left->before, heap);
         offer(v, symbols, j.left, heap);
@@ -275,7 +274,8 @@ static void add_symbol(struct symbol *symbols, size_t *n, uint32_t id)
 {
     uint32_t at = (uint32_t)*n;
 
-    symbols[at] = (struct symbol){.id = id, .before = at == 0 ? NOBODY : at - 1, .after = NOBODY};
+    symbols[at] =
+        (struct symbol){.id = id, .before = at == 0 ? NO_SYMBOL : at - 1, .after = NO_SYMBOL};
     if (at > 0)
         symbols[at - 1].after = at;
     (*n)++;
@@ -288,15 +288,15 @@ static size_t cut(const struct vocabulary *v, const char *text, size_t len, stru
     size_t n = 0;
     uint32_t id = find_piece(v, &space, NULL);
 
-    if (id != NOBODY)
+    if (id != NO_SYMBOL)
         add_symbol(symbols, &n, id);
     for (size_t at = 0, step; at < len; at += step) {
         step = character_length(text + at, len - at);
         struct piece one = {.text = text + at, .len = (uint32_t)step};
         id = find_piece(v, &one, NULL);
-        if (id != NOBODY)
+        if (id != NO_SYMBOL)
             add_symbol(symbols, &n, id);
-        for (size_t i = 0; id == NOBODY && i < step; i++)
+        for (size_t i = 0; id == NO_SYMBOL && i < step; i++)
             add_symbol(symbols, &n, ID_BYTES + (unsigned char)text[at + i]);
     }
     return n;
@@ -310,7 +310,7 @@ static int llama2c_encode(const struct tokenizer *tok, const char *text, size_t 
 
     if (len == 0)
         return 0;
-    if (len >= NOBODY - 1)
+    if (len >= NO_SYMBOL - 1)
         return err_set(err, ERR_RANGE, "a text of %zu bytes", len);
     struct symbol *symbols = xcalloc(len + 1, sizeof(*symbols));
     size_t n = cut(v, text, len, symbols);
@@ -319,7 +319,7 @@ static int llama2c_encode(const struct tokenizer *tok, const char *text, size_t 
     join_all(v, symbols, &heap);
     token_list_reserve(out, n);
     for (size_t i = 0; i < n; i++)
-        if (symbols[i].id != NOBODY)
+        if (symbols[i].id != NO_SYMBOL)
             out->ids[out->n++] = symbols[i].id;
     free(heap.items);
     free(symbols);

@@ -28,7 +28,7 @@ struct engine_segment {
     const struct engine_cache *copy_to; /* receives a copy of the sequence so far; NULL: none */
 };
 
-/* A scored token: the row its logits come from, and whose it is. */
+/* A scored token: the row of its logits, and its request. */
 struct engine_want {
     size_t row;
     uint32_t target;

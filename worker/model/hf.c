@@ -170,7 +170,7 @@ static int check_parts(const struct shards *shards, const struct model_config *c
         (void)snprintf(key.name, sizeof(key.name), "%s", name);
         const struct hf_part *p = bsearch(&key, parts, n, sizeof(*parts), by_name);
         if ((p == NULL || strcmp(p->name, name) != 0) && !may_be_ignored(cfg, name))
-            return err_set(err, ERR_REFUSED, "tensor %.80s is no part of this architecture", name);
+            return err_set(err, ERR_REFUSED, "tensor %.80s is not part of this architecture", name);
     }
     return 0;
 }

@@ -106,7 +106,7 @@ static int choose_tokenizer(const struct hf_export *job, struct content *c, stru
         return 0;
     }
     return err_set(err, ERR_USAGE,
-                   "no tokenizer lies with the model: give %.60s with --tokenizer, or leave it out "
+                   "no tokenizer is beside the model: give %.60s with --tokenizer, or leave it out "
                    "with --no-tokenizer",
                    c->info.tokenizer_spec[0] != '\0' ? c->info.tokenizer_spec : "it");
 }
@@ -163,11 +163,10 @@ static int write_files(const char *folder, const struct content *c, struct err *
 
     int rc = hf_write_weights(path, &c->weights, err);
     free(path);
-    if (rc == 0)
-        rc = write_configs(folder, c, err);
-    if (rc == 0)
-        rc = write_tokenizer(folder, c, err);
-    return rc == 0 ? dir_sync(folder, err) : rc;
+    if (rc < 0 || (rc = write_configs(folder, c, err)) < 0 ||
+        (rc = write_tokenizer(folder, c, err)) < 0)
+        return rc;
+    return dir_sync(folder, err);
 }
 
 /* What an export may write. */
@@ -197,7 +196,7 @@ static int check_earlier(const char *out, struct err *err)
             strange = name;
     }
     if (rc == 0 && n_needed < 2)
-        rc = err_set(err, ERR_USAGE, "%s is no earlier export; it is not replaced", out);
+        rc = err_set(err, ERR_USAGE, "%s is not an earlier export and is not replaced", out);
     else if (rc == 0 && strange != NULL)
         rc = err_set(err, ERR_USAGE, "%s holds %.60s, which no export wrote; it is not replaced",
                      out, strange);
@@ -216,7 +215,7 @@ static int check_place(const struct hf_export *job, const char *out, struct err 
         return err_set(err, ERR_USAGE, "%s is there already; --force replaces an earlier export",
                        out);
     if (!S_ISDIR(info.st_mode))
-        return err_set(err, ERR_USAGE, "%s is no earlier export; it is not replaced", out);
+        return err_set(err, ERR_USAGE, "%s is not an earlier export and is not replaced", out);
     return check_earlier(out, err);
 }
 
@@ -227,19 +226,17 @@ static int make_folder(const struct hf_export *job, const char *out, const struc
     struct err ignored;
 
     int rc = check_place(job, out, err);
-    if (rc == 0)
-        rc = dir_make(parent, 0755, err);
-    if (rc == 0 && (mkdtemp(made) == NULL || chmod(made, 0755) != 0))
+    if (rc < 0 || (rc = dir_make(parent, 0755, err)) < 0)
+        goto out;
+    if (mkdtemp(made) == NULL || chmod(made, 0755) != 0) {
         rc = err_set_errno(err, errno, "make %s", made);
-    if (rc == 0) {
-        rc = write_files(made, c, err);
-        if (rc == 0)
-            rc = check_place(job, out, err);
-        if (rc == 0)
-            rc = dir_publish(made, out, job->force, err);
-        if (rc < 0 && dir_remove(made, &ignored) < 0)
-            (void)err_wrap(err, "%s is left", made);
+        goto out;
     }
+    if (((rc = write_files(made, c, err)) < 0 || (rc = check_place(job, out, err)) < 0 ||
+         (rc = dir_publish(made, out, job->force, err)) < 0) &&
+        dir_remove(made, &ignored) < 0)
+        (void)err_wrap(err, "%s is left", made);
+out:
     free(parent);
     free(made);
     return rc;
@@ -248,14 +245,11 @@ static int make_folder(const struct hf_export *job, const char *out, const struc
 static int load(const struct hf_export *job, struct content *c, struct err *err)
 {
     int rc = import_find(job->model, &c->source, err);
-    if (rc == 0)
-        rc = import_weights(&c->source, &c->weights, &c->info, err);
-    if (rc < 0)
+    if (rc < 0 || (rc = import_weights(&c->source, &c->weights, &c->info, err)) < 0)
         return rc;
-    rc = import_check_finite(&c->weights, err);
-    if (rc == 0)
-        rc = hf_check_weights(&c->weights, err);
-    return rc < 0 ? err_wrap(err, "%s", job->model) : choose_tokenizer(job, c, err);
+    if (import_check_finite(&c->weights, err) < 0 || hf_check_weights(&c->weights, err) < 0)
+        return err_wrap(err, "%s", job->model);
+    return choose_tokenizer(job, c, err);
 }
 
 int hf_export(const struct hf_export *job, struct err *err)
@@ -267,9 +261,7 @@ int hf_export(const struct hf_export *job, struct err *err)
     for (size_t n = strlen(out); n > 1 && out[n - 1] == '/'; n--)
         out[n - 1] = '\0';
     int rc = check_place(job, out, err);
-    if (rc == 0)
-        rc = load(job, &c, err);
-    if (rc == 0)
+    if (rc == 0 && (rc = load(job, &c, err)) == 0)
         rc = make_folder(job, out, &c, err);
     weights_release(&c.weights);
     store_info_release(&c.info);

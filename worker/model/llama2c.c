@@ -174,9 +174,7 @@ int llama2c_read_weights(const char *path, struct weights *w, struct err *err)
 
     *w = (struct weights){0};
     int rc = open_checkpoint(path, &cfg, &fd, err);
-    if (rc == 0)
-        rc = weights_init(w, &cfg, err);
-    if (rc == 0)
+    if (rc == 0 && (rc = weights_init(w, &cfg, err)) == 0)
         rc = read_tensors(fd, w, err);
     if (fd >= 0)
         (void)close(fd);

@@ -35,13 +35,9 @@ int model_open_within(const char *folder, int context, struct model **out, struc
 
     *out = NULL;
     int rc = import_find(folder, &m->source, err);
-    if (rc == 0)
-        rc = import_weights(&m->source, &m->weights, &m->info, err);
-    if (rc == 0)
-        rc = cut_context(cfg, context, err);
-    if (rc == 0)
-        rc = engine_create(&m->weights, &m->engine, err);
-    if (rc < 0) {
+    if (rc < 0 || (rc = import_weights(&m->source, &m->weights, &m->info, err)) < 0 ||
+        (rc = cut_context(cfg, context, err)) < 0 ||
+        (rc = engine_create(&m->weights, &m->engine, err)) < 0) {
         model_free(m);
         return rc;
     }

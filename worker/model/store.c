@@ -115,19 +115,19 @@ static int load_bin(const char *folder, struct weights *w, const struct digest *
     char extra;
     int rc = 0;
 
+    digest_start(&stream);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         rc = err_set_errno(err, errno, "open");
-    digest_start(&stream);
-    if (rc == 0)
-        rc = store_read_floats(fd, w->params, w->table.n_params, &stream, err);
-    if (rc == 0)
-        rc = store_read_floats(fd, w->route_bias, weights_n_bias(&w->cfg), &stream, err);
-    if (rc == 0 && read(fd, &extra, 1) != 0)
-        rc = err_set(err, ERR_CORRUPT, "longer than model.json says");
+    if (rc < 0 || (rc = store_read_floats(fd, w->params, w->table.n_params, &stream, err)) < 0 ||
+        (rc = store_read_floats(fd, w->route_bias, weights_n_bias(&w->cfg), &stream, err)) < 0)
+        goto out;
     struct digest found = digest_finish(&stream);
-    if (rc == 0 && !digest_equal(&found, want))
+    if (read(fd, &extra, 1) != 0)
+        rc = err_set(err, ERR_CORRUPT, "longer than model.json says");
+    else if (!digest_equal(&found, want))
         rc = err_set(err, ERR_CORRUPT, "digest does not hold");
+out:
     if (fd >= 0)
         (void)close(fd);
     rc = rc < 0 ? err_wrap(err, "%s", path) : 0;
@@ -188,11 +188,8 @@ int store_load(const char *folder, struct weights *w, struct store_info *info, s
 
     *w = (struct weights){0};
     int rc = store_load_info(folder, &cfg, info, err);
-    if (rc == 0)
-        rc = weights_init(w, &cfg, err);
-    if (rc == 0)
-        rc = load_bin(folder, w, &info->weights, err);
-    if (rc < 0) {
+    if (rc < 0 || (rc = weights_init(w, &cfg, err)) < 0 ||
+        (rc = load_bin(folder, w, &info->weights, err)) < 0) {
         weights_release(w);
         store_info_release(info);
     }

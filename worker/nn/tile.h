@@ -1,6 +1,6 @@
 /*
  * The product that everything row-independent is made of: C (+)= A B for a few rows against a piece
- * of B that lies ready, C (rows, cols), A (rows, k), B (k, cols).
+ * of B that is at hand, C (rows, cols), A (rows, k), B (k, cols).
  *
  * Every element of C is one chain: c + a_0 b_0 + a_1 b_1 + ..., each product and each sum rounded,
  * in the order of k. So it depends on its own row of A and column of B alone: not on the number of

@@ -83,7 +83,7 @@ def words_of(arguments):
 
 
 def interpreter_of(script):
-    """The argv of the Python that a console script runs in, read off its first lines; None when it is no such script."""
+    """The argv of the Python that a console script runs in, read off its first lines; None when it is not such a script."""
     with open(script, "rb") as f:
         first, second = f.readline(4096).decode(errors="replace"), f.readline(4096).decode(errors="replace")
     long_path = re.match(r"'''exec' \"?([^\" ]+)\"? ", second)  # what pip writes when the path is too long for a first line
@@ -94,7 +94,7 @@ def interpreter_of(script):
 
 def ask_harness(script):
     """Versions of harness, torch and transformers, and "folder" of the harness's package, as far as they can be had without
-    importing it: {} for a program that is no script of Python's."""
+    importing it: {} for a program that is not a script of Python's."""
     python = interpreter_of(script)
     if python is None:
         return {}
@@ -128,7 +128,7 @@ def read_params(params):
         if not flag.startswith("--"):
             flag = flag[:2]  # "-oFOLDER" is "-o FOLDER"
         if any(own == flag or (flag.startswith("--") and own.startswith(flag)) for own in OWN_FLAGS):
-            params.fault("arguments", f"{flag} is said by the worker")
+            params.fault("arguments", f"{flag} is set by the worker")
     return p
 
 
@@ -210,7 +210,7 @@ def copy_tasks(w, p):
                     raise prereg.UsageFault(f"{name}: the task has no data \"{m.group(1)}\"")
                 base = w.data(m.group(1)) if m.group(1) else p["harness"].get("folder")
                 if base is None:
-                    raise prereg.UsageFault(f"{name}: $harness: where the package of {p['lm_eval']} lies is not known")
+                    raise prereg.UsageFault(f"{name}: $harness: where the package of {p['lm_eval']} is installed is not known")
                 return json.dumps(base + m.group(3))
             raw = token.sub(path_of, raw.decode()).encode()
         with open(target, "wb") as f:
@@ -268,7 +268,7 @@ def take_replies(w, key):
         try:
             with open(os.path.join(folder, "key.json"), "rb") as f:
                 if f.read() != kept:
-                    w.note(f"replies in {folder} are of another model, data or setting: not taken over")
+                    w.note(f"replies in {folder} are of another model, data or setting and are not used")
                     continue
         except OSError:
             continue
@@ -320,7 +320,7 @@ class Progress:
 
     def _take_bar(self, name, done, total):
         if not self.asking or not (name == "" or name.startswith("Running")):
-            self.worker.progress(self.base + self.bar[1], unit="request")  # it moves, but these are no requests
+            self.worker.progress(self.base + self.bar[1], unit="request")  # it moves, but these are not requests
             return
         if self.bar[0] is not None and (self.bar[0], self.bar[2]) != (name, total):
             self._close_bar()
@@ -405,7 +405,7 @@ def samples_of(path):
 
 
 def split_key(key):
-    """ "acc_stderr,none" -> ("acc", "none", True); None for a key that is no metric (alias, name, sample_len, " ")."""
+    """ "acc_stderr,none" -> ("acc", "none", True); None for a key that is not a metric (alias, name, sample_len, " ")."""
     metric, comma, chosen = key.partition(",")
     if not comma:
         return None
@@ -443,7 +443,7 @@ class Results:
         self.members = raw.get("group_subtasks") or {}
 
     def metrics(self, task):
-        """(metric, filter) -> (value, standard error or None) of a task or group; a value that is no number is None."""
+        """(metric, filter) -> (value, standard error or None) of a task or group; a value that is not a number is None."""
         found, errors = {}, {}
         for key, value in self.records[task].items():
             parts = split_key(key)

@@ -68,7 +68,7 @@ class DataFault(Fault):
 
 
 class NotMeasurable(Fault):
-    """There is no such number, e.g. a model that cannot generate: the task ends blocked, with the reason."""
+    """The number does not exist, e.g. a model that cannot generate: the task ends blocked, with the reason."""
     code = UNMEASURABLE
 
 
@@ -115,7 +115,7 @@ def files_below(folder):
         for name in [n for n in folders if os.path.islink(os.path.join(place, n))] + names:
             path = os.path.join(place, name)
             if os.path.islink(path) or not os.path.isfile(path):
-                raise DataFault(f"{path} is no regular file")
+                raise DataFault(f"{path} is not a regular file")
             found.append(os.path.relpath(path, folder))
     return sorted(found, key=os.fsencode)
 
@@ -134,14 +134,14 @@ def tell(text):
 
 
 def to_line(value):
-    """Compact JSON of a value, one line without its line feed. NaN and infinity are a ValueError: they are no JSON."""
+    """Compact JSON of a value, one line without its line feed. NaN and infinity are a ValueError: they are not JSON."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def from_json(text):
     """A JSON value, read strictly: NaN, infinity and a key that comes twice are a ValueError."""
     def refuse(name):
-        raise ValueError(f"{name} is no JSON")
+        raise ValueError(f"{name} is not JSON")
 
     def once(pairs):
         found = {}
@@ -241,7 +241,7 @@ class Params:
         return value
 
     def values_of(self, key, default=NEEDED):
-        """A nested table of anybody's names, each a string, number or truth value."""
+        """A nested table with any names, each a string, number or truth value."""
         def is_right(table):
             return isinstance(table, dict) and all(isinstance(v, (str, bool)) or is_number(v) for v in table.values())
         return self._take(key, default, is_right, "a table of strings, numbers and truth values", {})
@@ -390,7 +390,7 @@ class Items:
             except OSError:
                 continue
             if not raw or raw[0] != self.header.encode():
-                self.worker.note(f"items of {folder} are of other data or settings: not taken over")
+                self.worker.note(f"items of {folder} are of other data or settings and are not used")
                 continue
             kept = []
             for line in raw[1:]:

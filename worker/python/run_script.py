@@ -40,7 +40,7 @@ def take_modules(arguments):
         if len(words) < 2 or not words[0].isidentifier():
             raise prereg.UsageFault("--module takes the name of a module and its file")
         if not os.path.isfile(words[1]):
-            raise prereg.UsageFault(f"--module {words[0]}: {words[1]} is no file")
+            raise prereg.UsageFault(f"--module {words[0]}: {words[1]}: no such file")
         files[words[0]] = words[1]
         at += 3
     return files, arguments[at:]

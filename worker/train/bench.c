@@ -140,9 +140,8 @@ static int read_file(const char *path, struct model_config *cfg, int64_t *batch,
         return rc;
     const cJSON *inner = json_member(obj, "params"), *params = inner == NULL ? obj : inner;
     rc = model_config_get(params, cfg, err);
-    if (rc == 0)
-        rc = json_opt_int(params, "batch_tokens", 1, INT32_MAX, &batch_tokens, err);
-    if (rc == 0)
+    if (rc == 0 &&
+        (rc = json_opt_int(params, "batch_tokens", 1, INT32_MAX, &batch_tokens, err)) == 0)
         rc = json_opt_int(params, "micro_batch", 1, INT32_MAX, &micro, err);
     if (rc == 0) {
         *batch = batch_tokens / cfg->context;

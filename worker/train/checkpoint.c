@@ -261,9 +261,7 @@ int checkpoint_write(const struct checkpoint_image *img, const struct checkpoint
     (void)snprintf(being_written, sizeof(being_written), CHECKPOINT_FOLDER "/.%s.tmp",
                    path_name(folder));
     int rc = dir_remove(being_written, err);
-    if (rc == 0)
-        rc = fill(img, run, being_written, err);
-    if (rc == 0)
+    if (rc == 0 && (rc = fill(img, run, being_written, err)) == 0)
         rc = put_in_place(being_written, folder, img->step, err);
     if (rc == 0)
         return 0;

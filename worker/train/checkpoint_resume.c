@@ -214,7 +214,7 @@ static int try_candidate(struct trainer *t, const struct checkpoint_run *run, co
         char *us = xstrdup(t->made_by);
         rc = load(t, folder, m.step, err);
         add_maker(t, us);
-        if (rc == 0 && trainer_check_finite(t, "the checkpoint cannot be taken up", err) < 0)
+        if (rc == 0 && trainer_check_finite(t, "the checkpoint cannot be resumed", err) < 0)
             rc = err->code = ERR_CORRUPT; /* bad input, not a divergence of ours */
         /* Digests held, so what does not load now was never ours or the disk fails: not to be
          * skipped. */

@@ -57,11 +57,8 @@ static int load_source(const struct worker_task *task, const struct train_option
 
     corpus_init(&corpus);
     int rc = task_find_data(task, src->name, &entry, err);
-    if (rc == 0)
-        rc = task_verify_data(&entry, &src->read, err);
-    if (rc == 0)
-        rc = source_read(entry.path, tok, &corpus, err);
-    if (rc == 0)
+    if (rc == 0 && (rc = task_verify_data(&entry, &src->read, err)) == 0 &&
+        (rc = source_read(entry.path, tok, &corpus, err)) == 0)
         rc = split(&corpus, opt->val_fraction, src, err);
     corpus_release(&corpus);
     if (rc < 0)
@@ -119,11 +116,8 @@ static int open_tokenizer(const struct worker_task *task, const struct train_opt
     if (strcmp(opt->tokenizer, TOKENIZER_BYTES) == 0)
         return tokenizer_open(opt->tokenizer, out, err);
     int rc = task_find_data(task, opt->tokenizer, &entry, err);
-    if (rc == 0)
-        rc = task_verify_data(&entry, read, err);
-    if (rc == 0)
-        rc = tokenizer_open(entry.path, out, err);
-    if (rc == 0)
+    if (rc == 0 && (rc = task_verify_data(&entry, read, err)) == 0 &&
+        (rc = tokenizer_open(entry.path, out, err)) == 0)
         rc = check_vocab(opt, *out, err);
     return rc;
 }

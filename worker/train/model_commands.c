@@ -99,12 +99,12 @@ int model_command_export(int argc, char **argv, FILE *out, struct err *err)
     };
 
     int rc = read_words(argc, argv, known, ARRAY_LEN(known), &w.model, err);
-    if (rc == 0 && w.hf == NULL)
-        rc = err_set(err, ERR_USAGE, "--hf DIR: the folder to make is not named");
-    if (rc == 0 && w.tokenizer != NULL && w.no_tokenizer)
-        rc = err_set(err, ERR_USAGE, "--tokenizer and --no-tokenizer exclude each other");
     if (rc < 0)
         return rc;
+    if (w.hf == NULL)
+        return err_set(err, ERR_USAGE, "--hf DIR: the folder to make is not named");
+    if (w.tokenizer != NULL && w.no_tokenizer)
+        return err_set(err, ERR_USAGE, "--tokenizer and --no-tokenizer exclude each other");
     const struct hf_export job = {.model = w.model,
                                   .out = w.hf,
                                   .tokenizer = w.tokenizer,
@@ -130,7 +130,7 @@ static int open_both(const struct words *w, struct model **m, struct tokenizer *
     if (w->tokenizer == NULL && model_tokenizer_file(*m) == NULL &&
         strcmp(spec, TOKENIZER_BYTES) != 0)
         return err_set(err, ERR_USAGE,
-                       "no tokenizer lies with the model: give %.60s with --tokenizer",
+                       "no tokenizer is beside the model: give %.60s with --tokenizer",
                        spec[0] != '\0' ? spec : "it");
     rc = tokenizer_open(spec, tok, err);
     if (rc < 0)
@@ -207,11 +207,8 @@ int model_command_generate(int argc, char **argv, FILE *out, struct err *err)
     struct token_list list = {0};
 
     int rc = read_words(argc, argv, known, ARRAY_LEN(known), &w.model, err);
-    if (rc == 0)
-        rc = open_both(&w, &m, &tok, err);
-    if (rc == 0)
-        rc = generate(m, tok, &w, &list, err);
-    if (rc == 0)
+    if (rc == 0 && (rc = open_both(&w, &m, &tok, err)) == 0 &&
+        (rc = generate(m, tok, &w, &list, err)) == 0)
         rc = print_tokens(tok, &list, w.ids, out, err);
     token_list_release(&list);
     tokenizer_free(tok);
@@ -256,20 +253,24 @@ static int measure(struct model *m, const struct tokenizer *tok, const struct wo
         context = (size_t)w->context;
     corpus_init(&corpus);
     int rc = source_read(w->text, tok, &corpus, err);
-    token_list_add(&stream, tokenizer_end_of_text(tok));
-    for (size_t i = 0; rc == 0 && i < corpus.n_tokens; i++)
-        token_list_add(&stream, corpus.tokens[i]);
-    if (rc == 0 && corpus.n_tokens == 0)
+    if (rc < 0)
+        goto out;
+    if (corpus.n_tokens == 0) {
         rc = err_set(err, ERR_SYNTAX, "%s: no text", w->text);
-    if (rc == 0)
-        rc = add_losses(m, &stream, context, &sum, err);
-    if (rc == 0)
-        (void)fprintf(out,
-                      "{\"loss\":%.9g,\"bits_per_byte\":%.9g,\"tokens\":%zu,\"bytes\":%llu,"
-                      "\"documents\":%zu,\"context\":%zu}\n",
-                      sum / (double)corpus.n_tokens, sum / log(2.0) / (double)corpus.n_bytes,
-                      corpus.n_tokens, (unsigned long long)corpus.n_bytes, corpus.n_documents,
-                      context);
+        goto out;
+    }
+    token_list_add(&stream, tokenizer_end_of_text(tok));
+    for (size_t i = 0; i < corpus.n_tokens; i++)
+        token_list_add(&stream, corpus.tokens[i]);
+    rc = add_losses(m, &stream, context, &sum, err);
+    if (rc < 0)
+        goto out;
+    (void)fprintf(out,
+                  "{\"loss\":%.9g,\"bits_per_byte\":%.9g,\"tokens\":%zu,\"bytes\":%llu,"
+                  "\"documents\":%zu,\"context\":%zu}\n",
+                  sum / (double)corpus.n_tokens, sum / log(2.0) / (double)corpus.n_bytes,
+                  corpus.n_tokens, (unsigned long long)corpus.n_bytes, corpus.n_documents, context);
+out:
     corpus_release(&corpus);
     token_list_release(&stream);
     return rc;
@@ -289,9 +290,7 @@ int model_command_loss(int argc, char **argv, FILE *out, struct err *err)
     int rc = read_words(argc, argv, known, ARRAY_LEN(known), &w.model, err);
     if (rc == 0 && w.text == NULL)
         rc = err_set(err, ERR_USAGE, "--text SOURCE: the text is not named");
-    if (rc == 0)
-        rc = open_both(&w, &m, &tok, err);
-    if (rc == 0)
+    if (rc == 0 && (rc = open_both(&w, &m, &tok, err)) == 0)
         rc = measure(m, tok, &w, out, err);
     tokenizer_free(tok);
     model_free(m);

@@ -104,13 +104,9 @@ static int set_up(struct training_attempt *a, struct err *err)
     bool copies = false;
 
     int rc = read_options(a, err);
-    if (rc == 0)
-        rc = train_data_load(a->task, &a->opt, &a->data, err);
-    if (rc == 0)
-        rc = check_memory(a, &copies, err);
-    if (rc == 0)
-        rc = trainer_init(&a->trainer, &a->opt, &a->data, err);
-    if (rc == 0)
+    if (rc == 0 && (rc = train_data_load(a->task, &a->opt, &a->data, err)) == 0 &&
+        (rc = check_memory(a, &copies, err)) == 0 &&
+        (rc = trainer_init(&a->trainer, &a->opt, &a->data, err)) == 0)
         rc = initial_model_load(a->task, &a->data, &a->trainer, err);
     if (rc < 0)
         return rc;
@@ -304,8 +300,8 @@ int train_run(const struct worker_task *task, struct err *err)
     progress_end(&a.shown);
     if (rc == 0)
         rc = finish(&a, err);
-    checkpoint_schedule_release(
-        &a.schedule); /* on an error too, what is in flight gets to its end */
+    /* On an error too, what is in flight is finished. */
+    checkpoint_schedule_release(&a.schedule);
     trainer_release(&a.trainer);
     train_data_release(&a.data);
     events_close(&a.events);

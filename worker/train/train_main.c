@@ -30,7 +30,7 @@ static const char USAGE[] =
     "       prereg-train export --hf DIR [--tokenizer FILE | --no-tokenizer] [--force] MODEL\n"
     "                                         write a model as a folder for transformers\n"
     "       prereg-train generate MODEL [--prompt TEXT] [--tokens N] [--tokenizer FILE] [--ids]\n"
-    "                                         let it go on with a text, the likeliest token each "
+    "                                         let it continue a text, the likeliest token each "
     "time\n"
     "       prereg-train loss MODEL --text SOURCE [--context N] [--tokenizer FILE]\n"
     "                                         its loss on a text, as a line of JSON\n"

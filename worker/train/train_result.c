@@ -234,11 +234,8 @@ static int save_model(const struct trainer *t, struct result *r, struct err *err
 
     int rc = store_save(MODEL_FOLDER, &t->w, &info, err);
     store_info_release(&info);
-    if (rc == 0)
-        rc = result_artifact(r, MODEL_FOLDER "/" MODEL_FILE_BIN, err);
-    if (rc == 0)
-        rc = result_artifact(r, MODEL_FOLDER "/" MODEL_FILE_JSON, err);
-    if (rc == 0)
+    if (rc == 0 && (rc = result_artifact(r, MODEL_FOLDER "/" MODEL_FILE_BIN, err)) == 0 &&
+        (rc = result_artifact(r, MODEL_FOLDER "/" MODEL_FILE_JSON, err)) == 0)
         rc = save_tokenizer(t->data->tokenizer, r, err);
     if (rc < 0 || t->opt->model.experts == 0)
         return rc;

@@ -231,7 +231,7 @@ static void test_refusals(void **state)
         {"{" PLAIN "," MODEL ",'added_tokens':[{'id':6,'content':'x','single_word':true}]}",
          ERR_REFUSED, "single_word"},
         {"{" PLAIN "," MODEL ",'added_tokens':[{'id':6,'content':'x'},{'id':7,'content':'x'}]}",
-         ERR_SYNTAX, "\"x\" is there twice"},
+         ERR_SYNTAX, "\"x\" is duplicated"},
         {"{" PLAIN ",'model':{'vocab':{'a':0,'</s>':2},'merges':[]},'added_tokens':[{'id':2,"
          "'content':'x'},{'id':2,'content':'</s>'}]}",
          ERR_SYNTAX, "\"x\": id 2 belongs to another token"},

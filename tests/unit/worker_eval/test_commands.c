@@ -205,7 +205,7 @@ static const struct {
     {"show --task-file t.json --data t.jsonl --group g", 64, "--group: there is no 'g'"},
     {"show --task-file t.json --data t.jsonl --shots 2", 64, "3 examples wanted of 2"},
     {"show --task-file t.json --data t.jsonl --harness 0.3", 64, "harness"},
-    {"show gsm8k --data t.jsonl", 65, "t.jsonl: line 1 (item 1): is no item of gsm8k"},
+    {"show gsm8k --data t.jsonl", 65, "t.jsonl: line 1 (item 1): is not an item of gsm8k"},
     {"show --task-file broken.json --data t.jsonl", 64, "forms[0].gold: is required"},
 };
 

@@ -58,7 +58,7 @@ static void test_choice_of_members(void **state)
     } bad[] = {
         {{"piqa", "piqqa"}, 2, "core has no member 'piqqa'; did you mean 'piqa'?"},
         {{"core_piqa"}, 1, "core has no member 'core_piqa'"},
-        {{"piqa", "copa", "piqa"}, 3, "'piqa' is there twice"},
+        {{"piqa", "copa", "piqa"}, 3, "'piqa' is duplicated"},
         {{NULL}, 0, "no member is named"},
     };
     static const char *const good[] = {"squad", "copa", "piqa"};
@@ -96,7 +96,7 @@ static void test_bad_descriptions(void **state)
         {"{\"task\":\"t\",\"members\":[\"core\"]}",
          "t.json: members: 'core' is not a task of style dclm"},
         {"{\"task\":\"t\",\"members\":[\"core_piqa\",\"core_piqa\"]}",
-         "t.json: members: 'core_piqa' is there twice"},
+         "t.json: members: 'core_piqa' is duplicated"},
         {"{\"task\":\"t\",\"members\":[\"core_piqa\"],\"kind\":\"choice\"}", "t.json: kind: "},
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {

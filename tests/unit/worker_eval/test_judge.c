@@ -296,7 +296,7 @@ static void test_second_key(void **state)
         {"{\"item\":0,\"line\":1,\"gold\":0}\n", "one of item and line"},
         {"{\"item\":0,\"gold\":0}\n{\"line\":1,\"gold\":0}\n",
          "line 2: the item has a line already"},
-        {"{\"group\":\"anatomy\",\"item\":0,\"gold\":0}\n", "there is no group 'anatomy'"},
+        {"{\"group\":\"anatomy\",\"item\":0,\"gold\":0}\n", "unknown group 'anatomy'"},
         {"{\"item\":0,\"golden\":0}\n", "'golden' is not one of"},
         {"nonsense\n", "line 1"},
     };

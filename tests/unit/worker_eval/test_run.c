@@ -134,7 +134,7 @@ static void test_consistent_lie(void **state)
     scratch_write("lie-1/items.jsonl", text.buf);
     copy_sums("lie-0", "lie-1");
     assert_int_equal(run_job(&next).code, 0);
-    run_assert_event("lie-2", "not as it was written");
+    run_assert_event("lie-2", "changed after it was written");
     run_assert_same_file("lie-0", "lie-2", "items.jsonl");
     strbuf_release(&text);
 }
@@ -153,7 +153,7 @@ static void test_false_items(void **state)
     scratch_write("false-1/items.jsonl", text.buf);
     copy_sums("false-0", "false-1");
     assert_int_equal(run_job(&next).code, 0);
-    run_assert_event("false-2", "not as it was written");
+    run_assert_event("false-2", "changed after it was written");
     run_assert_same_file("false-0", "false-2", "items.jsonl");
     strbuf_release(&text);
 }
@@ -328,7 +328,7 @@ static const struct {
     {"no data",
      {.params = "{\"task\":\"core_piqa\"}"},
      64,
-     "data: is not given, and there are no data called 'core_piqa'"},
+     "data: is not given, and the task has no data called 'core_piqa'"},
     {"other data", {.params = "{\"task\":\"mmlu\",\"data\":\"m\"}"}, 64, "no data \"m\""},
     {"too many items", {.params = "{\"task\":\"choices\",\"limit\":401}"}, 64, "401"},
     {"both subsets",

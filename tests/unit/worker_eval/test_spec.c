@@ -123,8 +123,8 @@ static void test_choose_groups(void **state)
     } refused[] = {
         {"mmlu", {"anatomie"}, "mmlu has no group 'anatomie'; is 'anatomy' meant?"},
         {"mmlu", {"stm"}, "mmlu has no group 'stm'; is 'stem' meant?"},
-        {"mmlu", {"anatomy", "stem"}, "'anatomy' is there twice"},
-        {"mmlu", {"virology", "virology"}, "'virology' is there twice"},
+        {"mmlu", {"anatomy", "stem"}, "'anatomy' is duplicated"},
+        {"mmlu", {"virology", "virology"}, "'virology' is duplicated"},
         {"mmlu", {NULL}, "no group is named"},
         {"gsm8k", {"anatomy"}, "gsm8k has no groups"},
     };
@@ -188,7 +188,7 @@ static const struct {
     {"{\"task\":\"t\",\"kind\":\"choice\",\"metrics\":[\"perplexity\"]," FORM "}",
      "metrics: 'perplexity' cannot be had of a task of kind choice"},
     {"{\"task\":\"t\",\"kind\":\"choice\",\"metrics\":[\"acc\",\"acc\"]," FORM "}",
-     "metrics: 'acc' is there twice"},
+     "metrics: 'acc' is duplicated"},
     {"{\"task\":\"t\",\"kind\":\"choice\",\"metrics\":[]," FORM "}", "metrics: is empty"},
     {HEAD FORM ",\"shots\":-1}", "shots: -1 is not in 0 .. 64"},
     {HEAD FORM ",\"sampler\":\"last\"}", "sampler: \"last\" is not one of random, first"},

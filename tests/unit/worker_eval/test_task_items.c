@@ -289,7 +289,7 @@ static const struct {
     {"gsm8k", "b/test.jsonl", "{\"question\":\"q\",\"answer\":\"1\"}\n{\"question\":\"q\",\"ans",
      "line 2 (item 2): the file ends in the middle of a record; is it whole?"},
     {"gsm8k", "b/test.jsonl", "{\"question\":\"q\",\"anser\":\"1\"}\n",
-     "is no item of gsm8k: no 'answer'; is 'anser' meant?"},
+     "is not an item of gsm8k: no 'answer'; is 'anser' meant?"},
     {"copa", "b/val.jsonl",
      "{\"premise\":\"p.\",\"choice1\":\"a\",\"choice2\":\"\",\"question\":\"cause\",\"label\":0}\n",
      "choices: choice2: lower_first: the text is empty"},

@@ -221,7 +221,7 @@ static void test_existing_folder(void **state)
     /* Nor is something else replaced. */
     assert_int_equal(unlink(OUT "/config.json"), 0);
     assert_int_equal(export_model(true), ERR_USAGE);
-    assert_non_null(strstr(err.msg, "no earlier export"));
+    assert_non_null(strstr(err.msg, "not an earlier export"));
     /* Nothing is left beside the folders. */
     no_error(dir_list(".", &list, &err));
     assert_int_equal(list.n, 2);
@@ -331,7 +331,7 @@ static void test_bad_configs(void **state)
         {"\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3", ERR_CORRUPT,
          "tensor model.layers.2.input_layernorm.weight is missing"},
         {"\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1", ERR_REFUSED,
-         "model.layers.1.input_layernorm.weight is no part"},
+         "model.layers.1.input_layernorm.weight is not part"},
         {"\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false", ERR_CORRUPT,
          "lm_head.weight is missing"},
         {"{", "[", ERR_CORRUPT, "line 2"},

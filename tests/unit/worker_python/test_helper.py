@@ -78,7 +78,7 @@ class TaskTest(place.Case):
         ('{"protocol":1}', "params: expected an object"),
         ('{"protocol":1,"params":[]}', "params: expected an object"),
         ('{"protocol":1,"params":{},"params":{}}', "comes twice"),
-        ('{"protocol":1,"params":{"x":NaN}}', "NaN is no JSON"),
+        ('{"protocol":1,"params":{"x":NaN}}', "NaN is not JSON"),
         ('{"protocol":1,"params":{},"threads":"1"}', "threads: expected a whole number"),
         ('{"protocol":1,"params":{},"threads":true}', "threads: expected a whole number"),
         ('{"protocol":1,"params":{},"resume":[1]}', "resume: expected an array of folders"),

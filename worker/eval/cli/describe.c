@@ -122,9 +122,7 @@ static void describe_benchmark(struct description *d, double rate, const struct 
     struct benchmark bench;
     struct err err = {0};
     int rc = benchmark_load(&bench, o, &err);
-    if (rc == 0)
-        rc = describe_metrics(d, &bench, o, &err);
-    if (rc == 0)
+    if (rc == 0 && (rc = describe_metrics(d, &bench, o, &err)) == 0)
         rc = describe_size(d, rate, &bench, o, look, &err);
     if (rc != 0) {
         struct params p;

@@ -130,9 +130,7 @@ static void cut_for_try(struct eval_session *e)
 int evaluation_load(struct eval_session *e, bool verify, struct err *err)
 {
     int rc = read_options(e, err);
-    if (rc == 0)
-        rc = find_reads(e, verify, err);
-    if (rc == 0)
+    if (rc == 0 && (rc = find_reads(e, verify, err)) == 0)
         rc = benchmark_load(&e->bench, &e->options, err);
     if (rc == 0)
         cut_for_try(e);

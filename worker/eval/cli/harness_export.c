@@ -37,26 +37,19 @@ static int read_model(struct left *l, struct err *err)
     const cJSON *config = NULL;
     const cJSON *end = NULL;
     char *path = path_join(HARNESS_FOLDER, HARNESS_RESULTS);
+    struct harness_model *m = &l->model;
     int rc = json_read_file(path, RESULT_BYTES_MAX, &l->results, err);
-    if (rc == 0)
-        rc = json_get_object(l->results, "config", &config, err);
-    if (rc == 0)
-        rc = json_get_string(config, "model_sha", &l->model.sha256, err);
-    if (rc == 0)
-        rc = json_get_int(config, "model_num_parameters", 0, JSON_INT_MAX, &l->model.parameters,
-                          err);
-    if (rc == 0)
-        rc = json_get_string(l->results, "pretty_env_info", &l->model.environment, err);
-    if (rc == 0)
-        rc = json_get_int(l->results, "eot_token_id", 0, UINT32_MAX, &l->model.end_id, err);
-    if (rc == 0)
-        rc = json_get_int(l->results, "max_length", 1, JSON_INT_MAX, &l->model.max_length, err);
-    if (rc == 0)
-        rc = json_get_array(l->results, "tokenizer_eos_token", &end, err);
-    if (rc == 0 && cJSON_IsString(end->child))
-        l->model.end_text = end->child->valuestring;
-    if (rc != 0)
+    if (rc != 0 || (rc = json_get_object(l->results, "config", &config, err)) != 0 ||
+        (rc = json_get_string(config, "model_sha", &m->sha256, err)) != 0 ||
+        (rc = json_get_int(config, "model_num_parameters", 0, JSON_INT_MAX, &m->parameters, err)) !=
+            0 ||
+        (rc = json_get_string(l->results, "pretty_env_info", &m->environment, err)) != 0 ||
+        (rc = json_get_int(l->results, "eot_token_id", 0, UINT32_MAX, &m->end_id, err)) != 0 ||
+        (rc = json_get_int(l->results, "max_length", 1, JSON_INT_MAX, &m->max_length, err)) != 0 ||
+        (rc = json_get_array(l->results, "tokenizer_eos_token", &end, err)) != 0)
         (void)err_wrap(err, "%s", path);
+    else if (cJSON_IsString(end->child))
+        m->end_text = end->child->valuestring;
     free(path);
     return rc;
 }
@@ -87,18 +80,17 @@ static int read_left(struct left *l, struct err *err)
     if (stat(RESULT_FILE, &l->when) != 0)
         return err_set(err, ERR_NOT_FOUND, "no %s: the attempt is not done", RESULT_FILE);
     int rc = json_read_file(RESULT_FILE, RESULT_BYTES_MAX, &l->result, err);
-    if (rc == 0)
-        rc = task_read("task.json", &l->task, err);
-    if (rc != 0)
+    if (rc != 0 || (rc = task_read("task.json", &l->task, err)) != 0)
         return rc;
     evaluation_init(&l->e, &l->task);
-    rc = evaluation_load(&l->e, true, err);
-    if (rc == 0 && harness_has_no_form(&l->e))
-        rc = err_set(err, ERR_REFUSED, "lm-evaluation-harness has no task like '%s'",
-                     l->e.options.spec->name);
-    if (rc == 0)
-        rc = check_reads(l, err);
-    return rc == 0 ? read_model(l, err) : rc;
+    if ((rc = evaluation_load(&l->e, true, err)) != 0)
+        return rc;
+    if (harness_has_no_form(&l->e))
+        return err_set(err, ERR_REFUSED, "lm-evaluation-harness has no task like '%s'",
+                       l->e.options.spec->name);
+    if ((rc = check_reads(l, err)) != 0)
+        return rc;
+    return read_model(l, err);
 }
 
 /* "_2026-11-21T09-36-04.772939", local time, as the harness names its files. */
@@ -127,14 +119,14 @@ static int write_left(struct left *l, const char *out, FILE *to, struct err *err
     f.results.model = &l->model;
     f.results.date = (double)l->when.st_mtim.tv_sec + (double)l->when.st_mtim.tv_nsec * 1e-9;
     int rc = json_get_object(l->result, "metrics", &f.results.metrics, err);
-    if (rc == 0)
-        rc = dir_make(folder, 0755, err);
-    if (rc == 0)
-        rc = harness_files_write(&f, &missing, err);
-    if (rc == 0 && missing != NULL)
+    if (rc != 0 || (rc = dir_make(folder, 0755, err)) != 0 ||
+        (rc = harness_files_write(&f, &missing, err)) != 0)
+        goto out;
+    if (missing != NULL)
         rc = err_set(err, ERR_REFUSED, "%s: %s has no value", RESULT_FILE, missing);
-    if (rc == 0)
+    else
         fprintf(to, "%s/results%s.json\n", folder, stamp.buf);
+out:
     free(folder);
     strbuf_release(&name);
     strbuf_release(&stamp);
@@ -148,9 +140,7 @@ static int export_from(const char *folder, const char *out, FILE *to, struct err
     /* Before chdir(): the destination is relative to where the user is. */
     char *place = path_absolute(NULL, out);
     int rc = chdir(folder) == 0 ? 0 : err_set_errno(err, errno, "%s", folder);
-    if (rc == 0)
-        rc = read_left(&l, err);
-    if (rc == 0)
+    if (rc == 0 && (rc = read_left(&l, err)) == 0)
         rc = write_left(&l, place, to, err);
     if (l.e.task != NULL)
         evaluation_release(&l.e);

@@ -54,13 +54,13 @@ static void note_other_header(struct eval_session *e, const struct strbuf *other
 {
     struct strbuf names = STRBUF_INIT;
     items_key_difference(&e->header, other, &names);
-    events_note(&e->events, "the items of an earlier attempt are not taken over; changed since: %s",
+    events_note(&e->events, "the items of an earlier attempt are not used; changed since: %s",
                 names.len == 0 ? "the header" : names.buf);
     strbuf_release(&names);
 }
 
 /* From the newest earlier attempt that has lines under our header. */
-static int take_over(struct eval_session *e, struct err *err)
+static int adopt_items(struct eval_session *e, struct err *err)
 {
     struct believer believer = {.e = e};
     const struct items_reader reader = {believe_line, &believer};
@@ -73,11 +73,10 @@ static int take_over(struct eval_session *e, struct err *err)
         if (found == ITEMS_OTHER)
             note_other_header(e, &other);
         if (found == ITEMS_CHANGED)
-            events_note(
-                &e->events,
-                "items.jsonl of an earlier attempt is not as it was written; the items from "
-                "number %zu on are asked again",
-                e->n_taken);
+            events_note(&e->events,
+                        "items.jsonl of an earlier attempt was changed after it was written; the "
+                        "items from number %zu on are asked again",
+                        e->n_taken);
     }
     int rc = items_file_create(&e->items, e->header.buf, &taken, err);
     if (rc == 0 && e->n_taken > 0)
@@ -177,25 +176,22 @@ static int ask_items(struct eval_session *e, struct err *err)
 static int run(struct eval_session *e, struct err *err)
 {
     int rc = evaluation_prepare(e, true, err);
-    if (rc == 0)
-        rc = items_key_make(e, &e->header, err);
-    if (rc == 0)
-        rc = take_over(e, err);
-    if (rc == 0 && (rc = check_viability(e, err)) == 0)
-        rc = ask_items(e, err);
-    if (rc == 0 && e->n_faults > 0)
+    if (rc != 0 || (rc = items_key_make(e, &e->header, err)) != 0 ||
+        (rc = adopt_items(e, err)) != 0 || (rc = check_viability(e, err)) != 0 ||
+        (rc = ask_items(e, err)) != 0)
+        return rc;
+    if (e->n_faults > 0)
         events_note(&e->events, "%zu %s not be asked; items.jsonl names %s", e->n_faults,
                     text_plural((int64_t)e->n_faults, "item could", "items could"),
                     text_plural((int64_t)e->n_faults, "it", "them"));
-    if (rc == 0 && e->n_cut_items > 0)
+    if (e->n_cut_items > 0)
         events_note(&e->events, "%zu %s longer than the context; tokens cut off at the left: %.0f",
                     e->n_cut_items, text_plural((int64_t)e->n_cut_items, "item is", "items are"),
                     e->n_cut);
-    if (rc == 0)
-        rc = eval_write_result(e, err);
-    if (rc == 0)
-        eval_say_cost(e);
-    return rc != 0 ? rc : events_result(&e->events, err);
+    if ((rc = eval_write_result(e, err)) != 0)
+        return rc;
+    eval_say_cost(e);
+    return events_result(&e->events, err);
 }
 
 int eval_run(const struct worker_task *task, struct err *err)

@@ -83,9 +83,7 @@ int eval_write_result(struct eval_session *e, struct err *err)
     result_items(&r, ITEMS_FILE_NAME);
     /* Artifacts before the result that names them. */
     rc = result_artifact(&r, ITEMS_FILE_NAME, err);
-    if (rc == 0)
-        rc = harness_run_write(e, &r, err);
-    if (rc == 0)
+    if (rc == 0 && (rc = harness_run_write(e, &r, err)) == 0)
         rc = result_write(&r, err);
     result_release(&r);
     return rc;

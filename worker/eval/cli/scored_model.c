@@ -79,9 +79,8 @@ int scored_model_open(const struct worker_task *task, const struct eval_options 
 
     if (folder == NULL)
         rc = task_find_input(task, o->model, &folder, err);
-    if (rc == 0)
-        rc = model_check_memory(folder, o->context, generates(o), task->memory_bytes, err);
-    if (rc == 0)
+    if (rc == 0 &&
+        (rc = model_check_memory(folder, o->context, generates(o), task->memory_bytes, err)) == 0)
         rc = model_open_within(folder, o->context, model, err);
     if (rc < 0)
         return rc;
@@ -170,9 +169,7 @@ void scored_model_check(const struct worker_task *task, const struct eval_option
     params_init(&p, NULL, faults);
     int rc =
         model_check_memory(o->model_data.path, o->context, generates(o), task->memory_bytes, &err);
-    if (rc == 0)
-        rc = import_find(o->model_data.path, &src, &err);
-    if (rc == 0)
+    if (rc == 0 && (rc = import_find(o->model_data.path, &src, &err)) == 0)
         rc = look_at(task, o, &src, look, &err);
     import_source_release(&src);
     if (rc < 0)

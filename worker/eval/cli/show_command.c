@@ -238,13 +238,9 @@ int command_show(char **args, FILE *out, struct err *err)
     struct command c = {0};
     request_text_init(&c.show.text);
     int rc = read_arguments(&c, args, err);
-    if (rc == 0)
-        rc = read_options(&c, err);
-    if (rc == 0)
-        rc = benchmark_load(&c.bench, &c.options, err);
-    if (rc == 0)
-        rc = open_tokenizer(&c, err);
-    if (rc == 0)
+    if (rc == 0 && (rc = read_options(&c, err)) == 0 &&
+        (rc = benchmark_load(&c.bench, &c.options, err)) == 0 &&
+        (rc = open_tokenizer(&c, err)) == 0)
         rc = show_items(&c, out, err);
     request_text_release(&c.show.text);
     request_list_release(&c.show.requests);

@@ -72,7 +72,8 @@ static void say_no_form(const struct task_spec *spec, const cJSON *record, struc
         strbuf_addf(&others, "; is '%.40s' meant?", nearest);
     else
         add_others(record, &others);
-    err_set(err, ERR_SYNTAX, "is no item of %s: no '%s'%.100s", spec->name, missing, others.buf);
+    err_set(err, ERR_SYNTAX, "is not an item of %s: no '%s'%.100s", spec->name, missing,
+            others.buf);
     strbuf_release(&others);
 }
 
@@ -86,7 +87,7 @@ static const struct task_form *find_form(const struct task_spec *spec, const cJS
     if (cJSON_IsObject(record))
         say_no_form(spec, record, err);
     else
-        err_set(err, ERR_SYNTAX, "is no JSON object");
+        err_set(err, ERR_SYNTAX, "is not a JSON object");
     return NULL;
 }
 
@@ -167,7 +168,7 @@ static int take_options(struct item_set *set, const struct task_form *form,
     if (rc != 0)
         return err_wrap(err, "%s", form->options.name);
     if (v.kind != VALUE_LIST)
-        return err_set(err, ERR_SYNTAX, "%s is no list", form->options.name);
+        return err_set(err, ERR_SYNTAX, "%s is not a list", form->options.name);
     if (v.n < 2 || v.n > ITEM_OPTIONS_MAX)
         return err_set(err, ERR_SYNTAX, "%s has %zu members, not 2 to %d", form->options.name, v.n,
                        ITEM_OPTIONS_MAX);
@@ -289,19 +290,14 @@ static int fill_item(struct item_set *set, const struct task_form *form,
                      const struct template_input *in, struct item *it, struct err *err)
 {
     int rc = keep(set, form->context, in, &it->context, err);
-    if (rc == 0 && form->options.values != NULL)
-        rc = take_options(set, form, in, it, err);
-    if (rc == 0 && form->gold != NULL)
-        rc = take_gold(form, in, it, err);
-    if (rc == 0)
-        rc = keep(set, form->target, in, &it->continuation, err);
-    if (rc == 0)
-        rc = keep(set, form->text, in, &it->continuation, err);
-    if (rc == 0)
-        rc = keep(set, form->original, in, &it->original, err);
-    if (rc == 0)
-        rc = keep(set, form->category, in, &it->category, err);
-    return rc;
+    if (rc != 0 ||
+        (form->options.values != NULL && (rc = take_options(set, form, in, it, err)) != 0) ||
+        (form->gold != NULL && (rc = take_gold(form, in, it, err)) != 0) ||
+        (rc = keep(set, form->target, in, &it->continuation, err)) != 0 ||
+        (rc = keep(set, form->text, in, &it->continuation, err)) != 0 ||
+        (rc = keep(set, form->original, in, &it->original, err)) != 0)
+        return rc;
+    return keep(set, form->category, in, &it->category, err);
 }
 
 /* Columns first, then texts, then the document, which shows the added columns too. */
@@ -314,14 +310,12 @@ int item_take_record(struct item_reader *r, cJSON *record, unsigned line, struct
     const struct template_input in = {record, r->group, &scratch};
     const struct task_form *form = find_form(r->spec, record, err);
     int rc = form == NULL ? err->code : add_columns(form, &in, record, err);
-    if (rc == 0)
-        rc = fill_item(set, form, &in, &it, err);
-    if (rc == 0)
-        rc = take_doc(set, form, record, &it, err);
-    if (rc == 0) {
-        ARRAY_GROW(set->items, set->n, set->cap);
-        set->items[set->n++] = it;
-    }
+    if (rc != 0 || (rc = fill_item(set, form, &in, &it, err)) != 0 ||
+        (rc = take_doc(set, form, record, &it, err)) != 0)
+        goto out;
+    ARRAY_GROW(set->items, set->n, set->cap);
+    set->items[set->n++] = it;
+out:
     cJSON_Delete(record);
     arena_release(&scratch);
     return rc;

@@ -71,7 +71,7 @@ static int find_range(const cJSON *obj, const struct item_set *set, size_t *firs
     }
     const char *nearest = rc == 0 ? NULL : text_nearest(group, names, set->n_groups);
     if (rc != 0)
-        (void)err_set(err, rc, "there is no group '%.60s'%s%s%s", group,
+        (void)err_set(err, rc, "unknown group '%.60s'%s%s%s", group,
                       nearest == NULL ? "" : "; did you mean '", nearest == NULL ? "" : nearest,
                       nearest == NULL ? "" : "'?");
     free(names);

@@ -116,9 +116,7 @@ int benchmark_load(struct benchmark *b, const struct eval_options *o, struct err
         .drops_equals_only_of_one_more = o->rules->drops_equals_only_of_one_more,
     };
     int rc = item_set_read(&b->set, o->spec, &src, err);
-    if (rc == 0)
-        rc = select_items(b, o, err);
-    if (rc == 0)
+    if (rc == 0 && (rc = select_items(b, o, err)) == 0)
         rc = load_fewshot(b, o, err);
     if (rc == 0)
         rc = prompts_init(&b->prompts, &b->set, b->fewshot.n > 0 ? &b->fewshot : &b->set, &rules,

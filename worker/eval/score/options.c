@@ -62,7 +62,7 @@ static void read_data(struct params *p, const struct worker_task *task, struct e
     struct err err = {0};
     const int rc = name == NULL ? 0 : task_find_data(task, name, &o->data, &err);
     if (rc == ERR_USAGE && !params_has(p, "data"))
-        params_fault(p, "data", "is not given, and there are no data called '%s'", name);
+        params_fault(p, "data", "is not given, and the task has no data called '%s'", name);
     else if (rc != 0)
         params_fault(p, "data", "%s", err.msg);
     find_data(p, task, "second_key", key, &o->second_key);

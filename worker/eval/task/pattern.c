@@ -97,7 +97,7 @@ static struct match_walk walk_start(const struct pattern *p, const char *text)
     return (struct match_walk){.p = p, .text = (PCRE2_SPTR)text, .len = strlen(text)};
 }
 
-/* The next match; *more is false after the last. An empty match may not stand where one just
+/* The next match; *more is false after the last. An empty match may not begin where one just
  * ended empty. */
 static int walk_next(struct match_walk *w, bool *more, struct err *err)
 {

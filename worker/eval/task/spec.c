@@ -60,7 +60,7 @@ static void take_member(struct task_spec *suite, struct params *p, const char *n
     struct err err = {0};
     for (size_t i = 0; i < suite->n_members; i++) {
         if (strcmp(suite->members[i]->name, name) == 0) {
-            params_fault(p, "members", "'%.64s' is there twice", name);
+            params_fault(p, "members", "'%.64s' is duplicated", name);
             return;
         }
     }

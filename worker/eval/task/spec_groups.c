@@ -67,7 +67,7 @@ static int choose_group(struct task_spec *spec, const char **chosen, const char 
                         struct err *err)
 {
     if (is_among(chosen, spec->n_chosen, name))
-        return err_set(err, ERR_USAGE, "'%.64s' is there twice", name);
+        return err_set(err, ERR_USAGE, "'%.64s' is duplicated", name);
     chosen[spec->n_chosen++] = arena_strdup(&spec->arena, name);
     return 0;
 }

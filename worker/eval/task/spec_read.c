@@ -74,7 +74,7 @@ static void add_metric(struct task_spec *spec, struct params *p, enum metric_kin
         name = arena_printf(&spec->arena, "%s:%s", name, filter->key);
     for (size_t i = 0; i < spec->n_metrics; i++)
         if (strcmp(spec->metrics[i].name, name) == 0)
-            params_fault(p, "metrics", "'%s' is there twice", name);
+            params_fault(p, "metrics", "'%s' is duplicated", name);
     spec->metrics[spec->n_metrics++] = (struct task_metric){kind, name, filter};
 }
 

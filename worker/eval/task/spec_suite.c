@@ -43,7 +43,7 @@ int task_spec_choose_members(struct task_spec *suite, const char *const *names, 
         if (at == NONE)
             return say_unknown(suite, names[i], err);
         if (chosen[at])
-            return err_set(err, ERR_USAGE, "'%.64s' is there twice", names[i]);
+            return err_set(err, ERR_USAGE, "'%.64s' is duplicated", names[i]);
         chosen[at] = true;
     }
     if (n == 0)

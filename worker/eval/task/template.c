@@ -36,7 +36,7 @@ static int scan_literal(struct template_scan *s, struct part_list *list, struct 
         else if (s->at[0] == '{')
             break;
         else if (s->at[0] == '}')
-            rc = template_fault(s, err, "a } without its {; }} stands for the character");
+            rc = template_fault(s, err, "a } without its {; write }} for the character");
         if (rc != 0)
             break;
         strbuf_addc(&text, *s->at++);
@@ -198,7 +198,7 @@ static int node_value(const struct template_input *in, const cJSON *node, struct
     if (!cJSON_IsNumber(node) || node->valuedouble > (double)JSON_INT_MAX ||
         node->valuedouble < -(double)JSON_INT_MAX ||
         node->valuedouble != (double)(int64_t)node->valuedouble)
-        return err_set(err, ERR_SYNTAX, "is no text, whole number or list of texts");
+        return err_set(err, ERR_SYNTAX, "is not a text, a whole number or a list of texts");
     out->number = (int64_t)node->valuedouble;
     return 0;
 }
@@ -252,7 +252,7 @@ static int apply(const struct template_input *in, const struct template_use *use
     if (use->path != NULL) {
         rc = path_value(in, use->path, &list, err);
         if (rc == 0 && list.kind != VALUE_LIST)
-            rc = err_set(err, ERR_SYNTAX, "%s is no list", use->path->name);
+            rc = err_set(err, ERR_SYNTAX, "%s is not a list", use->path->name);
         args = (struct filter_args){list.list, list.n};
     }
     if (rc == 0 && v->kind == VALUE_LIST && use->filter->numbers)
