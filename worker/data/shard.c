@@ -194,7 +194,8 @@ static int view_open(const char *path, struct shard_view *v, struct err *err)
     if (fstat(fd, &st) != 0)
         rc = err_set_errno(err, errno, "fstat");
     else if (st.st_size < (off_t)SHARD_HEADER_SIZE || st.st_size > SHARD_BYTES_MAX)
-        rc = err_set(err, ERR_CORRUPT, "%lld bytes: not the size of a shard", (long long)st.st_size);
+        rc =
+            err_set(err, ERR_CORRUPT, "%lld bytes: not the size of a shard", (long long)st.st_size);
     if (rc == 0) {
         void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (map == MAP_FAILED) {

@@ -1,12 +1,3 @@
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
-#include "tests/unit/worker/fixture.h"
-
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -16,6 +7,8 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
+#include "tests/unit/worker/fixture.h"
 
 #define WORKER           TEST_BIN_DIR "/prereg-train"
 #define CORPUS_SENTENCES 1200

@@ -1,16 +1,9 @@
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
-#include "tests/unit/worker/gradcheck.h"
-
 #include <math.h>
 
 #include "base/rng.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
+#include "tests/unit/worker/gradcheck.h"
 
 void gradcheck(const char *what, double *x, const double *analytic, size_t n, size_t stride,
                gradcheck_loss_fn loss, void *ctx)

@@ -3,13 +3,6 @@
  * single call its writer makes, or that call fails. What was said to be written is there, and the
  * run ends in the bytes of one that nobody disturbed.
  */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <errno.h>
 #include <signal.h>
 
@@ -17,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker/fixture.h"
 
 #define TINY                                                                                       \

@@ -1,15 +1,9 @@
 /* When a checkpoint is due: Daly's interval, and the work of earlier attempts in it. */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <math.h>
 
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "worker/train/checkpoint_schedule.h"
 
 static void test_interval(void **state)

@@ -1,17 +1,11 @@
 /* Tokenizer, shards, sources, the split and the order of training sequences. */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <math.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "worker/data/philox.h"
 #include "worker/data/shard.h"
 #include "worker/data/source.h"

@@ -1,17 +1,11 @@
 /* The same three training steps under every instruction set: the kernels of worker/nn give the same
  * bits, OpenBLAS's cores stay within a bound of one another. */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/proc.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "worker/nn/cpu.h"
 
 /* Relative, of the losses, and of all gradients and updated parameters as a whole. The worst seen

@@ -1,15 +1,9 @@
 /* Every layer of worker/nn against central differences; each loss is a fixed random weighting of
  * the output. */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <math.h>
 
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker/gradcheck.h"
 #include "worker/nn/adamw.h"
 #include "worker/nn/attention.h"

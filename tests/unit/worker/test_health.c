@@ -1,18 +1,12 @@
 /* Router health: the facts worked out by hand, the two remedies, and the state's way through a
  * checkpoint. */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <math.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "worker/model/run.h"
 #include "worker/train/health.h"
 #include "worker/train/router_log.h"

@@ -1,15 +1,9 @@
 /* The whole model, dense and mixture, every parameter tensor, against central differences of the
  * training loss. */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <math.h>
 
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker/gradcheck.h"
 #include "worker/model/run.h"
 

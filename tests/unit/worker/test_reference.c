@@ -1,15 +1,9 @@
 /* Float against double: losses, gradients and updated parameters of the same case; and the
  * vectorised exp. */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <math.h>
 
 #include "base/proc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker/reference.h"
 #include "worker/nn/vec.h"
 

@@ -1,17 +1,11 @@
 /* The worker's side of the protocol: task.json, events, result.json, exit codes. */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <math.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "worker/report/events.h"
 #include "worker/report/result.h"
 #include "worker/report/task.h"

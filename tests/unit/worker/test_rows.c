@@ -1,17 +1,11 @@
 /* The kernels whose rows do not depend on one another: products to the bit against the chain that
  * worker/nn/tile.h promises, attention and the sum of exponentials against plain ones in double. */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "worker/nn/attend.h"
 #include "worker/nn/logsum.h"
 #include "worker/nn/packed.h"

@@ -1,18 +1,12 @@
 /* Parameters: what is refused and how it is said; exact counts; horizons; matching; schedules;
  * --describe. */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <math.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker/fixture.h"
 #include "worker/train/options.h"
 #include "worker/train/train.h"

@@ -3,13 +3,6 @@
  * SIGTERM, until a run gets through; model.bin, metrics and facts must be those of a run that
  * nobody disturbed. Torn checkpoints are skipped.
  */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +12,7 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker/fixture.h"
 
 #define DENSE                                                                                      \

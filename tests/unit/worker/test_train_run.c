@@ -1,11 +1,4 @@
 /* The real worker's ends: what it learns, what it refuses and with which code, how it stops. */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <math.h>
 #include <signal.h>
 
@@ -13,6 +6,7 @@
 #include "base/json.h"
 #include "base/proc.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker/fixture.h"
 #include "worker/data/shard.h"
 #include "worker/data/tokenizer.h"

@@ -1,15 +1,9 @@
 /* Byte-level BPE: merging against the plain definition, files read and refused, training. */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/rng.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "worker/data/bpe_train.h"
 #include "worker/data/tokenizer_bpe.h"
 

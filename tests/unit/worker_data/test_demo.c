@@ -1,15 +1,9 @@
 /* The demo corpus: the same bytes for ever, nothing asked that the corpus tells, golds evenly
  * spread. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/digest.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "worker/data/demo.h"
 
 static void test_golden_bytes(void **state)

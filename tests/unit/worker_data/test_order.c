@@ -1,12 +1,6 @@
 /* Order and hold-out as functions of text, seed and position alone; the words of a progress bar. */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "worker/data/order.h"
 #include "worker/data/progress.h"
 

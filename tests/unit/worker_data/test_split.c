@@ -1,14 +1,8 @@
 /* Pretokenisation: the byte-level alphabet, GPT-2's scanner against PCRE2, translated patterns. */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include "base/rng.h"
 #include "base/text.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "worker/data/bytelevel.h"
 #include "worker/data/split.h"
 

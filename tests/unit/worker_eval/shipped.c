@@ -1,11 +1,6 @@
 #include "tests/unit/worker_eval/shipped.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/check.h"
 
 #define SPEC_MAX 32
 

@@ -1,15 +1,9 @@
 /* prereg-eval tasks and show, as a user runs them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "base/json.h"
 #include "base/proc.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker_eval/scratch.h"
 #include "worker/eval/task/spec.h"
 

@@ -2,16 +2,10 @@
  * file those of the first items) and the token ids of the first items under GPT-2's tokenizer,
  * against the digests that tests/oracle/test_core.py takes of llm-foundry's
  * (tests/golden/core_requests.json). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker_eval/core_digest.h"
 
 #define GOLDEN TEST_SOURCE_DIR "/tests/golden/core_requests.json"

@@ -1,14 +1,8 @@
 /* Centred accuracies and their mean, against numbers worked out by hand and a published table. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "worker/eval/score/core_score.h"
 
 /* GPT-2 as nanochat reports it (eval_bundle/openai-community-gpt2.csv), which centres with the

@@ -1,13 +1,7 @@
 /* CORE's tasks and their suite: descriptions, records, groups and the texts sent to the model. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker_eval/scratch.h"
 #include "worker/eval/prompt/prompt.h"
 #include "worker/eval/score/core_score.h"

@@ -1,17 +1,11 @@
 /* From what a model says to CORE: which answer is chosen, the metrics' names and values, which
  * items are asked. The model is one whose answers can be worked out by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker_eval/scratch.h"
 #include "worker/eval/score/benchmark.h"
 #include "worker/eval/score/core_summary.h"

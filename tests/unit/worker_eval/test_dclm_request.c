@@ -1,13 +1,7 @@
 /* Requests of DCLM's CORE: three texts tokenised apart, the space before an answer, the cut. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker_eval/scratch.h"
 #include "worker/data/bytelevel.h"
 #include "worker/eval/prompt/dclm_request.h"

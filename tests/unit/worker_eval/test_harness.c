@@ -2,18 +2,14 @@
  * records, byte for byte (tests/golden/harness_files.json, made by
  * tests/oracle/harness_golden.py). The answers are a function of the request, the same there. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker_eval/scratch.h"
 #include "worker/eval/harness/harness_files.h"
 #include "worker/eval/score/summary.h"

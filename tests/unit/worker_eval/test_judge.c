@@ -1,15 +1,9 @@
 /* Verdicts on raw answers, second keys, and whether a model generates at all. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "base/file.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker_eval/scratch.h"
 #include "worker/eval/score/generate.h"
 #include "worker/eval/score/judge.h"

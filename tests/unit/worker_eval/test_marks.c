@@ -1,15 +1,9 @@
 /* Means, perplexities and their standard errors, against numbers that CPython and
  * lm-evaluation-harness gave. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "worker/eval/score/bootstrap.h"
 #include "worker/eval/score/marks.h"
 

@@ -1,14 +1,8 @@
 /* Regular expressions of filters, against what Python's re gives. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "worker/eval/task/pattern.h"
 
 #define STRICT   "#### (\\-?[0-9\\.\\,]+)"

@@ -1,12 +1,6 @@
 /* Draws compared with what CPython 3.11 prints for random.Random(seed). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "worker/eval/prompt/pyrandom.h"
 
 static void test_u32(void **state)

@@ -1,12 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/digest.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "worker/eval/items/csv.h"
 #include "worker/eval/task/pytext.h"
 

@@ -1,14 +1,8 @@
 /* Requests beyond the plain cut: rolling windows, prompts of generations, prefix tokens. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "worker/eval/prompt/request.h"
 
 static struct tokenizer *tok;

@@ -1,19 +1,12 @@
 /* The program itself: killed, resumed, on a full disk, given bad things. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <signal.h>
-
 #include <math.h>
+#include <signal.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/proc.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker_eval/run_job.h"
 #include "tests/unit/worker_eval/scratch.h"
 

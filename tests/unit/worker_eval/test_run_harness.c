@@ -1,16 +1,10 @@
 /* The harness's files as the program leaves them: of a run that was killed, on a full disk, and
  * exported from an attempt that does or does not hold. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/proc.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker_eval/run_job.h"
 #include "tests/unit/worker_eval/scratch.h"
 

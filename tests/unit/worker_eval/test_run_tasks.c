@@ -1,11 +1,4 @@
 /* The program itself: what the kinds of tasks and their options come to. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <signal.h>
 
@@ -13,6 +6,7 @@
 #include "base/json.h"
 #include "base/proc.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker_eval/run_job.h"
 #include "tests/unit/worker_eval/scratch.h"
 #include "truthtable/instruments/items_error.h"

@@ -1,16 +1,10 @@
 /* Items asked in batches, their lines of items.jsonl and their taking over, with a model one can
  * work out by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 
 #include "base/file.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker_eval/scratch.h"
 #include "worker/eval/score/items_file.h"
 #include "worker/eval/score/scorer.h"

@@ -1,14 +1,8 @@
 /* Items of the shipped tasks in their public columns: contexts, choices, records as samples show
  * them; the draws of examples; what differs between versions of the harness. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/digest.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker_eval/scratch.h"
 #include "tests/unit/worker_eval/shipped.h"
 

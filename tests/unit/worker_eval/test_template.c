@@ -1,13 +1,7 @@
 /* Templates and their filters: what they make of a record, and what they say is wrong. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "worker/eval/task/template.h"
 
 static const char record_text[] =

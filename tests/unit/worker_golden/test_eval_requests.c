@@ -3,16 +3,10 @@
  * and GPT-2's tokenizer (tests/golden/eval_requests.json, written by tests/oracle/test_eval.py
  * --golden). Skipped where the shared data are not.
  */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include "base/file.h"
 #include "base/json.h"
 #include "tests/oracle/requests.h"
+#include "tests/unit/check.h"
 
 #define GOLDEN TEST_SOURCE_DIR "/tests/golden/eval_requests.json"
 

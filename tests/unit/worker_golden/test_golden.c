@@ -4,13 +4,6 @@
  * logits, initial weights, first gradients and final parameters the norm and sampled elements of
  * every tensor. Built with `real` as float and as double.
  */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <math.h>
 #include <unistd.h>
 
@@ -18,6 +11,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/oracle/engine.h"
+#include "tests/unit/check.h"
 
 #define GOLDEN TEST_SOURCE_DIR "/tests/golden/"
 

@@ -1,16 +1,11 @@
 #include "tests/unit/worker_model/place.h"
 
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 
 static char folder[] = "/tmp/prereg-model-XXXXXX";
 

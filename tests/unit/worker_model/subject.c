@@ -1,17 +1,11 @@
 #include "tests/unit/worker_model/subject.h"
 
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 
 #define SEED   20261121
 #define TOKENS 4 /* few different ones, so that requests share a lot */

@@ -2,18 +2,12 @@
  * The scoring engine against the plain forward pass, and against itself: what a request gets does
  * not depend on what is asked beside it. Built in float and in double.
  */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker_model/subject.h"
 
 #define REQUESTS 60

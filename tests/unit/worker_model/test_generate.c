@@ -2,18 +2,12 @@
  * Generations of the scoring engine against the plain forward pass, alone and together, ended,
  * stopped and refused. Built in float and in double.
  */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker_model/subject.h"
 
 static struct err err;

@@ -1,12 +1,5 @@
 /* Folders of transformers: out and in again with the same bits; what either side cannot say is
  * refused by name. */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <errno.h>
 #include <math.h>
 #include <unistd.h>
@@ -14,6 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker_model/place.h"
 #include "worker/data/tokenizer.h"
 #include "worker/model/hf.h"

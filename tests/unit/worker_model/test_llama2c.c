@@ -1,17 +1,11 @@
 /* llama2.c's files: checkpoints of our own making, its tokenizer, and stories260K with what is
  * known of it (tests/golden/stories260k.json). */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <math.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker_model/place.h"
 #include "worker/data/tokenizer.h"
 #include "worker/model/import.h"

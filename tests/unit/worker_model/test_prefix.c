@@ -1,16 +1,10 @@
 /* The order of requests and what they share, against a trie made the plain way; and the dry run's
  * count of both. */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "worker/model/score.h"
 #include "worker/model/walk.h"
 

@@ -1,16 +1,10 @@
 /* safetensors: what is written comes back; a header that does not account for every byte is
  * refused. */
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 #include <math.h>
 #include <unistd.h>
 
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/worker_model/place.h"
 #include "worker/model/safetensors.h"
 
