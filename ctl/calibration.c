@@ -185,7 +185,7 @@ static const char *status_without_score(const struct reading_of *r, const char *
     }
     json_put_string(r->row, "why",
                     sound ? "the lock does not state the outcome of verdict.json"
-                          : "the lock's priors are no probabilities of its outcomes");
+                          : "the lock's priors are not probabilities of its outcomes");
     return "unverified";
 }
 

@@ -13,43 +13,37 @@
 const struct ctl_command ctl_commands[] = {
     /* before a run: none of these needs a daemon */
     {"init", "[FOLDER]", "write a commented starter program",
-     "Writes FOLDER/grid.toml (default: here) and says what to do next. Nothing is overwritten.\n"
+     "Writes FOLDER/grid.toml (default: here) and prints what to do next. Nothing is overwritten.\n"
      "--template starts from one of the designs that --list names instead.",
      CTL_TEMPLATE, 0, 1, cmd_init},
     {"check", "GRID.TOML", "validate a program and prove its table",
-     "Reads the program, asks its workers what they would do (--describe), and prints what "
-     "follows\n"
-     "from the plan before there is any data: the table's totality, which outcomes can fire, the\n"
-     "floors against chance, what is held fixed, how long it takes.\n"
-     "A worker of the program's own is executed after a question on the terminal, or with --run;\n"
-     "what was run before is not asked again. With --no-run no worker is executed. --explain "
-     "prints the table row by\n"
-     "row, with what can reach each, and says what each line means.",
+     "Reads the program, asks its workers what they would do (--describe), and prints what\n"
+     "follows from the plan before there is any data: whether the table is total, which outcomes\n"
+     "can fire, the floors against chance, what is held fixed, how long it takes.\n"
+     "A worker of the program's own is executed only after a question on the terminal, or with\n"
+     "--run; a command that was allowed before needs no question. With --no-run no worker is\n"
+     "executed. --explain prints the table row by row, with what can reach each, and says what\n"
+     "each line means.",
      CTL_JSON | CTL_RUN | CTL_NO_RUN | CTL_EXPLAIN, 1, 1, cmd_check},
-    {"try", "GRID.TOML [CELL]", "run a little of a program, and throw it away",
-     "Runs every stage of one cell for each arm (or of CELL): a few steps of a training, a few "
-     "items\n"
-     "of an evaluation, in a folder under $TMPDIR that is removed. Shows time, memory and disk, "
-     "what\n"
-     "they would be for the whole, and what fails; never a score. Nothing of it is kept.\n"
-     "A worker that knows nothing of it runs whole (docs/worker-protocol.md).",
+    {"try", "GRID.TOML [CELL]", "run a little of a program, and discard it",
+     "Runs every stage of one cell for each arm (or of CELL): a few steps of a training, a few\n"
+     "items of an evaluation, in a folder under $TMPDIR that is removed. Shows time, memory and\n"
+     "disk, an estimate for the whole run, and what fails; never a score. Nothing is kept.\n"
+     "A worker that does not support this runs completely (docs/worker-protocol.md).",
      CTL_JSON | CTL_RUN | CTL_TRY, 1, 2, cmd_try},
     {"lock", "GRID.TOML", "check a program and write its lock",
      "Writes GRID.TOML.lock: every value that can influence the answer, the digests of data and\n"
-     "workers, and the root digest over them; the git commit, if any. A lock of another root "
-     "stays\n"
-     "unless --replace. --key signs it (ssh-keygen -Y, namespace preregd); --timestamp writes an "
-     "RFC "
-     "3161\n"
-     "request beside it. --verify writes nothing: does the lock that is there fit the program, "
-     "who\n"
-     "signed it, and what does the authority's answer GRID.TOML.lock.tsr say? (docs/locks.md)",
+     "workers, and the root digest over them; the git commit, if any. A lock of another root is\n"
+     "kept unless --replace is given. --key signs it (ssh-keygen -Y, namespace preregd);\n"
+     "--timestamp writes an RFC 3161 request beside it. --verify writes nothing and checks the\n"
+     "existing lock: whether it fits the program, who signed it, and what the authority's answer\n"
+     "GRID.TOML.lock.tsr says. (docs/locks.md)",
      CTL_JSON | CTL_RUN | CTL_REPLACE | CTL_KEY | CTL_SIGNERS | CTL_STAMP, 1, 1, cmd_lock},
     /* watching: `curves` reads files, the others ask the daemon */
     {"status", "[PROGRAM]", "what runs, what waits and why, how long it takes",
-     "The grid of cells and stages, one line of counts, the time left for all that is left, and\n"
-     "why anything is not running; without PROGRAM of all. --watch draws it again until the "
-     "program has ended.",
+     "The grid of cells and stages, one line of counts, the time left for all remaining tasks,\n"
+     "and why anything is not running; without PROGRAM for all programs. --watch redraws it until\n"
+     "the program has ended.",
      CTL_JSON | CTL_WATCH | CTL_ALL, 0, 1, cmd_status},
     {"cells", "[PROGRAM]", "every cell with the state of its tasks", NULL, CTL_JSON, 0, 1,
      cmd_cells},
@@ -57,124 +51,114 @@ const struct ctl_command ctl_commands[] = {
      "TASK is CELL/STAGE or apparatus/NAME, as `cells` prints it.", CTL_JSON | CTL_PROGRAM, 1, 1,
      cmd_explain},
     {"logs", "TASK", "the last lines of a task's attempt",
-     "Standard error and output of the newest attempt (or of --attempt N), at most --lines of "
-     "each.\n"
-     "--follow prints new output until the attempt ends.",
+     "The last lines of standard error and output of the newest attempt (or of --attempt N), at\n"
+     "most --lines of each. --follow prints new output until the attempt ends.",
      CTL_JSON | CTL_PROGRAM | CTL_FOLLOW | CTL_LINES, 1, 1, cmd_logs},
     {"curves", "[CELL…]", "draw the losses of trainings in the terminal",
-     "A panel for each arm, its replicates over each other, from the points that workers report "
-     "as\n"
-     "\"loss\". CELL is a cell or the beginning of its name up to a comma (an arm). What the plan "
-     "seals "
-     "is\n"
-     "not drawn before the end. Reads the state folder; needs no daemon.",
+     "A panel for each arm, its replicates over each other, from the points that workers report\n"
+     "as \"loss\". CELL is a cell or the beginning of its name up to a comma (an arm). Losses\n"
+     "that the plan seals are not drawn before the end. Reads the state folder; needs no daemon.",
      CTL_PROGRAM, 0, 64, cmd_curves},
     /* steering: each asks the daemon and is journalled */
     {"retry", "[TASK]", "run blocked tasks again with fresh budgets",
-     "Without TASK all blocked ones. Refused for counted tasks once anyone has seen scores; "
-     "before\n"
-     "the first result of the program was accepted there are none to see.\n"
-     "Where there are several programs --program has to say which: it cannot be taken back.",
+     "Without TASK all blocked ones. Refused for counted tasks once anyone has seen scores;\n"
+     "before the first result of the program was accepted there are none to see.\n"
+     "With several programs --program is required, because this cannot be undone.",
      CTL_JSON | CTL_PROGRAM | CTL_REASON, 0, 1, cmd_retry},
     {"cancel", "TASK|CELL", "give up a task, a cell, or with --all the program",
      "A task that a person cancelled leaves its measure undetermined; the report says so first.\n"
-     "Where there are several programs --program has to say which: it cannot be taken back.",
+     "With several programs --program is required, because this cannot be undone.",
      CTL_JSON | CTL_PROGRAM | CTL_ALL | CTL_REASON, 0, 1, cmd_cancel},
     {"lost", "TASK", "give up a finished task whose accepted result is gone",
-     "Refused while the result is what was accepted, and while its disk is not there or cannot be\n"
-     "read. The task ends as blocked (lost), which leaves\n"
-     "its measures undetermined; the journal, the report and every receipt say so. Where there "
-     "are\n"
-     "several programs --program has to say which: it cannot be taken back.",
+     "Refused while the result is what was accepted, and while its disk is missing or cannot be\n"
+     "read. The task ends as blocked (lost), which leaves its measures undetermined; the journal,\n"
+     "the report and every receipt say so. With several programs --program is required, because\n"
+     "this cannot be undone.",
      CTL_JSON | CTL_PROGRAM | CTL_REASON, 1, 1, cmd_lost},
-    {"pause", "[PROGRAM]", "start nothing more; what runs goes on", NULL, CTL_JSON | CTL_REASON, 0,
-     1, cmd_pause},
-    {"resume", "[PROGRAM]", "go on after a pause",
-     "Whatever it was paused for. Cells that all failed the same way are tried again; if they "
-     "fail\n"
-     "again, the program pauses again. With --accept-failures they are blocked instead, and no\n"
-     "stage pauses the program for this any more.",
+    {"pause", "[PROGRAM]", "start nothing more; what runs continues", NULL, CTL_JSON | CTL_REASON,
+     0, 1, cmd_pause},
+    {"resume", "[PROGRAM]", "continue after a pause",
+     "Whatever the pause was for. Cells that all failed the same way are tried again; if they\n"
+     "fail again, the program pauses again. With --accept-failures they are blocked instead, and\n"
+     "no stage pauses the program for this any more.",
      CTL_JSON | CTL_FAILURES | CTL_REASON, 0, 1, cmd_resume},
     {"unblind", "[PROGRAM]", "open the sealed scores before the end (journalled)",
-     "Needs --reason. It is recorded in the journal and in the report, and counted tasks cannot "
-     "be\n"
-     "retried after it. Where there are several programs PROGRAM has to be given: it cannot be\n"
-     "taken back.",
+     "Needs --reason. It is recorded in the journal and in the report, and counted tasks cannot\n"
+     "be retried after it. With several programs PROGRAM is required, because this cannot be\n"
+     "undone.",
      CTL_JSON | CTL_REASON, 0, 1, cmd_unblind},
     /* changing a submitted program */
-    {"amend", "GRID.TOML", "change what may still be changed of a submitted program",
-     "Of the program that --program names, else of that of the lock beside it.\n"
-     "Hands the edited program to the daemon, which says by section what may change at the level\n"
-     "of access that it knows, and chains the difference to the lock. Needs --reason; --dry-run\n"
-     "only shows it. What is sealed for good is refused by name: that is a new program\n"
+    {"amend", "GRID.TOML", "change what may still be changed in a submitted program",
+     "Changes the program that --program names, else the one of the lock beside the file.\n"
+     "Sends the edited program to the daemon, which decides by section what may change, from how\n"
+     "much could have been seen, and chains the difference to the lock. Needs --reason; --dry-run\n"
+     "only shows the changes. What is sealed for good is refused by name: it needs a new program\n"
      "(supersedes).",
      CTL_JSON | CTL_REASON | CTL_PROGRAM | CTL_KEY | CTL_RUN | CTL_NO_RUN | CTL_DRY_RUN, 1, 1,
      cmd_amend},
     {"diff", "[PROGRAM|GRID.TOML]", "a program against its lock and every amendment",
-     "Every amendment with its time, level, reason and signature; of a file also what is neither\n"
-     "locked nor amended. Reads the state folder; needs no daemon. --program says which one an\n"
-     "edited copy is of, where it has no lock beside it.",
+     "Every amendment with its time, level, reason and signature; for a file also what is neither\n"
+     "locked nor amended. Reads the state folder; needs no daemon. --program names the program of\n"
+     "an edited copy that has no lock beside it.",
      CTL_JSON | CTL_PROGRAM, 0, 1, cmd_diff},
     /* results; without a daemon these read the state folder */
-    {"verdict", "[PROGRAM]", "the verdict; its exit code says what kind",
-     "Prints value, interval, n and unit of what the table's inputs read; --json has every "
-     "figure.\n"
-     "Exit 0: an outcome binds; 4: INDETERMINATE; 7: VOID; 1: there is none yet. Without a daemon\n"
-     "it is read from the state folder (exit 3: it is not the one that the journal ends with).",
+    {"verdict", "[PROGRAM]", "the verdict; its exit code gives its kind",
+     "Prints value, interval, n and unit of what the table's inputs read; --json has every\n"
+     "figure. Exit 0: an outcome binds; 4: INDETERMINATE; 7: VOID; 1: there is none yet. Without\n"
+     "a daemon it is read from the state folder (exit 3: it is not the last one in the journal).",
      CTL_JSON, 0, 1, cmd_verdict},
-    {"report", "[PROGRAM]", "write the report again and print where it lies",
-     "Of a program's verdict; without a daemon from the state folder.", CTL_JSON, 0, 1, cmd_report},
+    {"report", "[PROGRAM]", "write the report again and print its path",
+     "Of a program with a verdict; without a daemon from the state folder.", CTL_JSON, 0, 1,
+     cmd_report},
     /* repair */
-    {"rebuild", "[STATE]", "make the database anew from the cell folders",
+    {"rebuild", "[STATE]", "rebuild the database from the cell folders",
      "For a lost or torn database, with no daemon running. Journals and cell folders are read,\n"
      "never written; the old database is kept beside the new one.",
      CTL_JSON, 0, 1, cmd_rebuild},
     /* records from elsewhere */
     {"replay", "GRID.TOML RECORDS.JSON", "read a verdict off records from elsewhere",
      "Runs gates, counters, contrasts and the table over the records given; executes nothing.\n"
-     "With --out an imported program's folder is written, with its report and instruments.\n"
+     "With --out it writes an imported program's folder, with its report and instruments.\n"
      "The exit code is that of `verdict`.",
      CTL_JSON | CTL_REPLACE | CTL_OUT, 2, 2, cmd_replay},
-    {"import", "GRID.TOML [MAP.JSON]", "a program of lm-eval's results files",
-     "Makes an imported program of results files (and samples files) of lm-evaluation-harness: "
-     "what\n"
-     "can be recomputed is, what disagrees is refused, and the verdict is read off the program's\n"
-     "table. Executes nothing; an executed program is never touched. MAP.JSON: docs/import.md.\n"
-     "The exit code is that of `verdict`.",
+    {"import", "GRID.TOML [MAP.JSON]", "a program from lm-eval's results files",
+     "Makes an imported program from results files (and samples files) of lm-evaluation-harness.\n"
+     "It recomputes what can be recomputed, refuses what disagrees, and reads the verdict off the\n"
+     "program's table. Executes nothing; an executed program is never touched.\n"
+     "MAP.JSON: docs/import.md. The exit code is that of `verdict`.",
      CTL_JSON | CTL_REPLACE | CTL_IMPORT | CTL_OUT, 1, 2, cmd_import},
     /* receipts and what reviewers do with them */
     {"export", "[PROGRAM|FOLDER]", "a receipt that a stranger can verify",
      "Writes <name>-<digest8>-receipt and its .tar into --out (default: here): plan and lock,\n"
-     "journal, records, environment, coverage, verdict, an in-toto statement, SHA256SUMS, "
-     "VERIFY.md.\n"
-     "Reads the program's folder alone. Refused without a verdict, and while scores are sealed.\n"
-     "Hosts are numbered; --with-host keeps their names. (docs/receipts.md)",
+     "journal, records, environment, coverage, verdict, an in-toto statement, SHA256SUMS and\n"
+     "VERIFY.md. Reads only the program's folder. Refused without a verdict, and while scores are\n"
+     "sealed. Hosts are numbered; --with-host keeps their names. (docs/receipts.md)",
      CTL_JSON | CTL_OUT | CTL_WITH_HOST, 0, 1, cmd_export},
-    {"verify", "FOLDER|FILE.tar", "hold a receipt against itself",
-     "Computes everything again from the records up and names the first thing that does not "
-     "follow\n"
-     "(exit 3). Needs no daemon and no network, executes nothing of the receipt, and says which\n"
-     "level of assurance it could establish and what the receipt does not show.",
+    {"verify", "FOLDER|FILE.tar", "check a receipt",
+     "Recomputes everything from the records up and names the first fault (exit 3). Needs no\n"
+     "daemon and no network, executes nothing of the receipt, and prints which level of assurance\n"
+     "it could establish and what the receipt does not show.",
      CTL_JSON | CTL_SIGNERS, 1, 1, cmd_verify},
     {"sign", "FOLDER", "sign a receipt, as its maker or reviewer",
-     "Verifies it first; then signatures/<key>.sig over its SHA256SUMS, with --key.",
+     "Verifies it first; then writes signatures/<key>.sig over its SHA256SUMS, with --key.",
      CTL_JSON | CTL_KEY, 1, 1, cmd_sign},
     {"rerun", "CELL", "train and score one cell again, and compare",
-     "From the lock, with the workers that it pins, from the beginning, beside the counted data:\n"
-     "metrics and digests of artifacts are held against what was accepted (exit 3: they differ).\n"
-     "Every stage the same is level \"re-executed\" for this cell. Writes a rerun file, which\n"
-     "export carries. Refused while scores are sealed. Needs no daemon. (docs/rerun.md)",
+     "From the lock, with the workers that it pins, from the beginning, beside the counted data.\n"
+     "Compares metrics and digests of artifacts with what was accepted (exit 3: they differ).\n"
+     "If every stage is the same, the level is \"re-executed\" for this cell. Writes a rerun\n"
+     "file, which export includes. Refused while scores are sealed. Needs no daemon. "
+     "(docs/rerun.md)",
      CTL_JSON | CTL_PROGRAM | CTL_RERUN | CTL_OUT, 1, 1, cmd_rerun},
     /* over all programs */
     {"calibration", "[FOLDER…]", "a lab's outcomes against its priors",
-     "Over all programs of the state folder, and the imported ones given: what was given to what\n"
-     "came (bits, Brier), forecasts by their confidence. Reads files alone; a verdict that is not\n"
-     "its lock's and its journal's is listed and not scored (exit 3).",
+     "Over all programs of the state folder, and the imported ones given: priors against outcomes\n"
+     "(bits, Brier), and forecasts by their confidence. Reads files only; a verdict that is not\n"
+     "that of its lock and journal is listed and not scored (exit 3).",
      CTL_JSON, 0, 1000, cmd_calibration},
     /* the daemon and this program */
-    {"stop", "", "stop the daemon; what runs goes on and is adopted later",
+    {"stop", "", "stop the daemon; what runs continues and is adopted later",
      "With --kill running attempts checkpoint and are ended.", CTL_JSON | CTL_KILL, 0, 0, cmd_stop},
-    {"help", "[COMMAND]", "this, or more of one command", NULL, 0, 0, 1, cmd_help},
+    {"help", "[COMMAND]", "this, or the details of one command", NULL, 0, 0, 1, cmd_help},
     {"version", "", "the version", NULL, CTL_JSON, 0, 0, cmd_version},
 };
 const size_t ctl_n_commands = ARRAY_LEN(ctl_commands);

@@ -23,7 +23,7 @@ struct local_program {
 };
 
 /* Finds a program by id, root, name or a unique prefix of the id; NULL: the newest that is not
- * finished, else the newest. ERR_NOT_FOUND also when there is no state folder. Always valid to
+ * finished, else the newest. ERR_NOT_FOUND also without a state folder. Always valid to
  * release. */
 int local_program_find(const struct ctl_options *o, const char *name, struct local_program *out,
                        struct err *err) MUST_CHECK;

@@ -57,7 +57,8 @@ struct option_row {
 static const struct option_row option_rows[] = {
     {"json", 'j', NULL, CTL_JSON, "one JSON object instead of text (\"schema\":1)"},
     {"watch", 'w', NULL, CTL_WATCH, "draw again until the program has ended"},
-    {"interval", OPT_INTERVAL, "TIME", CTL_WATCH, "between two looks of --watch (default 1s)"},
+    {"interval", OPT_INTERVAL, "TIME", CTL_WATCH,
+     "time between two updates of --watch (default 1s)"},
     {"follow", 'f', NULL, CTL_FOLLOW, "print new output until the attempt ends"},
     {"lines", 'n', "N", CTL_LINES, "at most N last lines (default 40)"},
     {"attempt", OPT_ATTEMPT, "N", CTL_LINES, "attempt N instead of the newest"},
@@ -74,7 +75,7 @@ static const struct option_row option_rows[] = {
     {"dry-run", OPT_DRY_RUN, NULL, CTL_DRY_RUN, "show what would be done, and do nothing"},
     {"kill", OPT_KILL, NULL, CTL_KILL, "end running attempts as well"},
     {"replace", OPT_REPLACE, NULL, CTL_REPLACE,
-     "give up what is there: a lock of another root, an import"},
+     "discard the existing lock of another root, or import"},
     /* import */
     {"out", 'o', "FOLDER", CTL_OUT, "the folder to write"},
     {"pattern", OPT_PATTERN, "GLOB", CTL_IMPORT,
@@ -303,8 +304,8 @@ void ctl_print_help(const struct ctl_command *c)
         stdout,
         "\nPROGRAM is an id, a root digest or a name; without one the only program is meant, "
         "else the\n"
-        "newest that is not finished, else the newest; status shows all. What cannot be taken\n"
-        "back (cancel, retry, unblind) needs one where there are several.\n"
+        "newest that is not finished, else the newest; status shows all. What cannot be undone\n"
+        "(cancel, retry, unblind) needs one if there are several.\n"
         "TASK is CELL/STAGE. `preregctl submit` is `preregd submit`.\n"
         "`preregctl help COMMAND` says more; exit codes: "
         "docs/exit-codes.md.\n");

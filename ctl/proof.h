@@ -26,7 +26,7 @@ struct proof {
     bool has_report; /* report holds */
 };
 
-/* 0 when there is no error in diag; ERR_INVALID when there is; other codes when a file cannot be
+/* 0 without an error in diag; ERR_INVALID with one; other codes when a file cannot be
  * read or the machine fails, ERR_REFUSED when what it executes may not run (prereg/lock/trust.h).
  * `trust` NULL: executes no worker; its `state` NULL: the user's own. Always valid to release. */
 int proof_run(const char *path, const struct trust_ask *trust, struct proof *out,

@@ -189,7 +189,7 @@ int cmd_amend(const struct ctl_options *o, enum exit_code *code, struct err *err
     *code = EXIT_OK;
     if (o->reason == NULL || o->reason[0] == '\0') {
         return err_set(err, ERR_USAGE,
-                       "say why with --reason; it stands in the amendment and the report");
+                       "say why with --reason; the amendment and the report record it");
     }
     if (amendment_check_reason(o->reason, err) != 0) {
         return err->code;

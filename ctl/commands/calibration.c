@@ -55,7 +55,8 @@ static int add_imported(const struct ctl_options *o, cJSON *rows, struct err *er
             return err_set(err, ERR_NOT_FOUND, "%s does not exist", o->args[i]);
         }
         if (!imported_is_folder(o->args[i])) {
-            return err_set(err, ERR_INVALID, "%s is no imported program's folder", o->args[i]);
+            return err_set(err, ERR_INVALID, "%s is not the folder of an imported program",
+                           o->args[i]);
         }
         json_push(rows, calibration_program(o->args[i]));
     }

@@ -276,7 +276,7 @@ static int open_all(struct diff *d, const struct ctl_options *o, const char *sta
         return open_named(d, o, what != NULL ? what : o->program, state, err);
     }
     if (file_kind_at(what) == FILE_ABSENT) {
-        return err_set(err, ERR_NOT_FOUND, "there is no file %s", what);
+        return err_set(err, ERR_NOT_FOUND, "%s: no such file", what);
     }
     d->file = what;
     int rc = load_program(what, &d->program, err);

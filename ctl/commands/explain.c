@@ -1,5 +1,5 @@
 /*
- * explain TASK: why a task is in the state it is in, what it waits for, what is left of its
+ * explain TASK: why a task is in the state it is in, what it waits for, the rest of its
  * budgets, and every attempt so far. The daemon decides; this file has the words for its reasons. A
  * cell's name instead of a task's is answered with the names of its tasks.
  */
@@ -44,7 +44,7 @@ static const struct {
     {"blocked", "it is given up"},
     {"never_run", "it will not be run"},
     {"verdict", "the verdict is out; nothing runs after it"},
-    {"disk", "there is no room on the disk"},
+    {"disk", "the disk is full"},
 };
 
 /* The words for a reason. */

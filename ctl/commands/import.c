@@ -215,7 +215,7 @@ static int import_all(struct importing *in, enum exit_code *code, struct err *er
     rc = rc == 0 ? import_run(&in->import, in->program, &in->map, err) : rc;
     rc = rc == 0 ? folder_write(&spec, &in->import, &in->verdict, err) : rc;
     if (rc == 0 && run_report(in->o->out, err) != 0) {
-        rc = err_wrap(err, "the import stands in %s, its report does not (`preregctl report`)",
+        rc = err_wrap(err, "the import is in %s, without a report (run `preregctl report`)",
                       in->o->out);
     }
     if (rc == 0) {

@@ -86,14 +86,13 @@ static int look_at_old(const struct program *p, const struct lock *lock,
 static int say_why_kept(int rc, struct err *err)
 {
     if (rc == ERR_EXISTS) {
-        return err_wrap(err, "the program is locked already (--replace gives that lock up)");
+        return err_wrap(err, "the program is locked already (--replace discards that lock)");
     }
     if (rc == ERR_VERSION) {
-        return err_wrap(err, "another version locked the program (--replace gives that lock up)");
+        return err_wrap(err, "another version locked the program (--replace discards that lock)");
     }
     if (rc == ERR_LOCK) {
-        return err_wrap(err, "what lies where the lock belongs does not hold (--replace gives it "
-                             "up)");
+        return err_wrap(err, "the existing lock file is not a valid lock (--replace discards it)");
     }
     return rc;
 }

@@ -11,7 +11,7 @@
 
 static void say(const cJSON *answer)
 {
-    show_printf(stdout, "%s: %s: nothing more will be started; what runs goes on\n",
+    show_printf(stdout, "%s: %s: nothing more will be started; what runs continues\n",
                 answer_text(answer, "program", "?"), answer_text(answer, "state", "?"));
 }
 

@@ -51,7 +51,7 @@ static void say(const char *state, const cJSON *programs)
     };
     struct term t = term_of_stdout();
     struct strbuf sb = STRBUF_INIT;
-    strbuf_addf(&sb, "%s/preregd.db is made anew; the old one, if any, is preregd.db.old\n", state);
+    strbuf_addf(&sb, "%s/preregd.db was rebuilt; the old one, if any, is preregd.db.old\n", state);
     if (programs->child != NULL) {
         out_table(&sb, &t, programs, columns, ARRAY_LEN(columns));
     }

@@ -66,7 +66,7 @@ int cmd_report(const struct ctl_options *o, enum exit_code *code, struct err *er
     char *verdict = path_join(report, "verdict.json");
     char *html = path_join(report, "report.html");
     if (file_kind_at(verdict) != FILE_REGULAR) {
-        rc = err_set(err, ERR_REFUSED, "%.150s: there is no verdict yet, and so no report",
+        rc = err_set(err, ERR_REFUSED, "%.150s: no report before there is a verdict",
                      strrchr(folder, '/') + 1); /* an absolute path */
     }
     rc = rc == 0 ? run_report(folder, err) : rc;

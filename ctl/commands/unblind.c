@@ -23,7 +23,7 @@ int cmd_unblind(const struct ctl_options *o, enum exit_code *code, struct err *e
     *code = EXIT_OK;
     if (o->reason == NULL || o->reason[0] == '\0') {
         return err_set(err, ERR_USAGE,
-                       "say why with --reason; it stands in the journal and the report");
+                       "say why with --reason; the journal and the report record it");
     }
     cJSON *params = ask_params(o, true);
     json_put_string(params, "reason", o->reason);

@@ -117,7 +117,7 @@ struct verified {
     struct lock_paths paths;
 };
 
-/* Any key is accepted when there is no file of allowed signers. */
+/* Without a file of allowed signers any key is accepted. */
 static int verify_signer(const struct ctl_options *o, struct verified *v, struct err *err)
 {
     int rc = signature_allowed_signers(o->allowed_signers, &v->allowed, err);
@@ -129,7 +129,7 @@ static int verify_stamp(const struct ctl_options *o, struct verified *v, struct 
 {
     v->stamped = file_kind_at(v->paths.tsr) != FILE_ABSENT;
     if (!v->stamped && o->ca != NULL) {
-        return err_set(err, ERR_NOT_FOUND, "there is no time stamp %s", v->paths.tsr);
+        return err_set(err, ERR_NOT_FOUND, "%s: no such time stamp", v->paths.tsr);
     }
     return v->stamped ? timestamp_check(v->paths.lock, v->paths.tsr, o->ca, &v->stamp, err) : 0;
 }

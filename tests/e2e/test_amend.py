@@ -207,7 +207,7 @@ def test_diff(place):
     expect("--program" in diff(copy, wanted=LOCK), "what a copy needs is not said")
     text = diff(copy, "--program", "amended")
     expect("neither locked nor amended" in text and "preregctl amend" in text and "<= 1.30" in text, text)
-    expect("there is no file nosuch.toml" in diff("nosuch.toml", wanted=ANY), "no such file")
+    expect("nosuch.toml: no such file" in diff("nosuch.toml", wanted=ANY), "no such file")
     expect('no program is called "nosuch"' in diff("nosuch", wanted=ANY), "no such program")
     place.ctl("diff", "amended", "--program", "amended", wanted=lab.USAGE)
     place.edit(grid, "<= 1.20", "<= 1.30")
