@@ -225,7 +225,7 @@ static int open_program(struct rerun_source *src, struct store *store,
     }
     src->n_stages = src->program->n_stages;
     src->accepted = xcalloc(src->n_stages, sizeof(*src->accepted));
-    rc = store_results(store, p->no, false, take_result, src, err);
+    rc = store_results(store, p->no, take_result, src, err);
     return rc == 0 ? read_all(src, err) : rc;
 }
 

@@ -39,8 +39,7 @@
 
 /* ---- the pump's callbacks ---- */
 
-/* Within the transaction: the row that makes a task done brings its result, unless it is sealed
- * (invariant 8); an amendment's row brings its apparatus checks. */
+/* Within the transaction: an amendment's row brings its apparatus checks. */
 static int on_committing(void *ctx, const struct state_row *rows, size_t n, struct err *err)
 {
     struct shell *sh = ctx;
@@ -51,17 +50,6 @@ static int on_committing(void *ctx, const struct state_row *rows, size_t n, stru
             if (rc != 0) {
                 return rc;
             }
-        }
-        if (r->kind != ROW_ATTEMPT_ENDED || !r->has_result || r->sealed ||
-            hosted_is_check(shell_program(sh, r->program), r->task)) {
-            continue;
-        }
-        struct attempt_key key = {.program = r->program, .task = r->task, .no = r->attempt.no};
-        const struct attempt *a = attempt_find(sh, &key);
-        assert(a != NULL && a->result != NULL); /* it was verified just now */
-        int rc = store_put_result(sh->store, r->program, r->task, a->result, err);
-        if (rc != 0) {
-            return rc;
         }
     }
     return 0;
@@ -202,7 +190,6 @@ static void on_act(void *ctx, const struct core_act *act)
     case ACT_LINK: shell_link_result(sh, act); break;
     case ACT_WATCH_DISK:
     case ACT_WATCH_DATA: shell_watch_disk(sh); break;
-    case ACT_OPEN_RECORDS: shell_open_records(sh, act->program); break;
     case ACT_VERDICT: shell_compute_verdict(sh, act->program); break;
     case ACT_REPORT: shell_write_report(sh, act->program); break;
     case ACT_ARM: /* the pump's own */

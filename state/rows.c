@@ -56,7 +56,6 @@ static const struct {
     [ROW_RESUMED] = {"resumed", true, false},
     [ROW_UNBLINDED] = {"unblinded", true, false},
     [ROW_UNSEALED] = {"unsealed", true, false},
-    [ROW_RECORDS_OPEN] = {"records_open", false, false},
     [ROW_VERDICT] = {"verdict", true, false},
     [ROW_VERDICT_REFUSED] = {"verdict_refused", true, false},
     [ROW_REPORTED] = {"reported", true, false},
@@ -210,7 +209,6 @@ bool state_row_is_legal(const struct state_row *row)
     case ROW_RESUMED:
     case ROW_UNBLINDED:
     case ROW_UNSEALED:
-    case ROW_RECORDS_OPEN:
     case ROW_VERDICT:
     case ROW_VERDICT_REFUSED:
     case ROW_REPORTED:

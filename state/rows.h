@@ -124,7 +124,6 @@ struct program_row {
     unsigned paused;        /* pause_bits; what runs goes on running */
     bool unsealed;          /* all counted tasks are terminal */
     bool unblinded;         /* somebody opened the scores before that */
-    bool records_open;      /* records and facts of sealed results have been put into the store */
     bool verdict;           /* the verdict is out */
     bool reported;          /* verdict.json and the report are written */
     bool failures_accepted; /* a person said so: never paused for PAUSE_FAILURES again */
@@ -151,7 +150,6 @@ enum row_kind {
     ROW_RESUMED,
     ROW_UNBLINDED,
     ROW_UNSEALED,
-    ROW_RECORDS_OPEN, /* not journalled */
     ROW_VERDICT,
     ROW_VERDICT_REFUSED,
     ROW_REPORTED,
@@ -183,7 +181,7 @@ struct state_row {
     struct attempt_row attempt; /* rows of an attempt */
     struct program_row status;  /* rows of a program */
     bool has_result;            /* ATTEMPT_ENDED that makes the task done: result_digest holds */
-    bool sealed; /* has_result: only the digest may enter the store now (invariant 8) */
+    bool sealed;                /* has_result: its scores may not be seen yet (invariant 8) */
     struct digest result_digest;
     const char *apparatus; /* of a journal's line: the check that the task is; NULL: of the grid */
     const char *stage;     /* likewise: its stage */

@@ -159,14 +159,6 @@ static void on_reported(struct core *c, struct core_program *p, const struct cor
     (void)emit_program_row(c, p, ROW_REPORTED, ev->text);
 }
 
-static void on_records(struct core *c, struct core_program *p)
-{
-    if ((p->status.unsealed || p->status.unblinded) && !p->status.records_open) {
-        p->status.records_open = true;
-        emit_program_row(c, p, ROW_RECORDS_OPEN, NULL)->lazy = true;
-    }
-}
-
 static void on_program(struct core *c, struct core_program *p, const struct core_event *ev)
 {
     switch (ev->kind) {
@@ -190,7 +182,6 @@ static void on_program(struct core *c, struct core_program *p, const struct core
     case CORE_DISK: on_disk(c, p, ev); break;
     case CORE_MENDED: on_mended(c, p, ev); break;
     case CORE_WITHHELD: p->withheld = ev->withheld; break;
-    case CORE_RECORDS_OPENED: on_records(c, p); break;
     case CORE_VERDICT_COMPUTED:
     case CORE_VERDICT_FAILED: on_verdict(c, p, ev); break;
     case CORE_REPORTED: on_reported(c, p, ev); break;

@@ -66,7 +66,6 @@ void core_config_default(struct core_config *c);
  *   WATCH_DISK    check every few seconds, until there is room    -> DISK, disk_full false
  *   WATCH_DATA    check every few seconds, until the data are there, or until it is time to retry
  *                 attempts that the machine could not start       -> MENDED
- *   OPEN_RECORDS  store_put_result for every sealed result, in one transaction -> RECORDS_OPENED
  *   VERDICT       check the lock and compute; write nothing yet
  *                                                     -> VERDICT_COMPUTED or VERDICT_FAILED
  *   REPORT        write verdict.json and provenance.json, run prereg-report    -> REPORTED
@@ -85,7 +84,6 @@ enum core_act_kind {
     ACT_ARM,
     ACT_WATCH_DISK,
     ACT_WATCH_DATA,
-    ACT_OPEN_RECORDS,
     ACT_VERDICT,
     ACT_REPORT,
     CORE_ACT_NR

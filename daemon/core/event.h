@@ -122,7 +122,6 @@ enum core_event_kind {
                       any more; its attempts run to their end */
     CORE_WITHHELD, /* .withheld: its rows cannot be committed now, unlike those of others; the shell
                       keeps them. Nothing of it is started until the event comes with false */
-    CORE_RECORDS_OPENED,
     CORE_VERDICT_COMPUTED, /* .verdict */
     CORE_VERDICT_FAILED,   /* .text; asked for again on CORE_RESUME, CORE_MENDED and after a restart
                             */

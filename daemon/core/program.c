@@ -48,9 +48,6 @@ void program_unseal(struct core *c, struct core_program *p)
     }
     p->status.unsealed = true;
     (void)emit_program_row(c, p, ROW_UNSEALED, NULL);
-    if (!p->status.records_open) {
-        emit_act(c, ACT_OPEN_RECORDS, p);
-    }
 }
 
 /* Scores open when all counted tasks are terminal. While nothing was ever accepted there is nothing

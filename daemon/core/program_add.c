@@ -150,9 +150,6 @@ static void recover(struct core *c, struct core_program *p)
     if ((p->status.paused & (PAUSE_DATA | PAUSE_HOST)) != 0) {
         emit_act(c, ACT_WATCH_DATA, p);
     }
-    if ((p->status.unsealed || p->status.unblinded) && !p->status.records_open) {
-        emit_act(c, ACT_OPEN_RECORDS, p);
-    }
 }
 
 static void make_room(struct core *c, uint32_t no)

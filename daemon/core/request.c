@@ -138,5 +138,4 @@ void request_unblind(struct core *c, struct core_program *p, const char *text)
     }
     p->status.unblinded = true;
     (void)emit_program_row(c, p, ROW_UNBLINDED, text);
-    emit_act(c, ACT_OPEN_RECORDS, p);
 }

@@ -115,9 +115,6 @@ static void on_verified(struct job *job)
                                 .text = j->found.why[0] == '\0' ? NULL : j->found.why};
         ev.check.result = j->found.verdict;
         ev.check.digest = j->found.digest;
-        cJSON_Delete(a->result);
-        a->result = j->found.json;
-        j->found.json = NULL;
         a->verifying = false;
         pump_post(j->shell->pump, &ev);
     }

@@ -298,7 +298,6 @@ static void attempt_free(struct attempt *a)
     if (sh->n_attempts == 0 && !sh->stopping) {
         (void)uv_timer_stop(&sh->tick);
     }
-    cJSON_Delete(a->result);
     free(a->folder);
     free(a);
 }

@@ -36,7 +36,6 @@ struct attempt {
     uv_fs_event_t watch;
     struct attempt_end end;
     enum core_health health;
-    cJSON *result; /* verified, until its row is committed */
 };
 
 /* The committed row of a new or recovered attempt. */

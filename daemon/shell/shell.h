@@ -71,7 +71,6 @@ void shell_verify_attempt(struct shell *sh, const struct core_act *act); /* act_
 /* After an amendment took effect: verifies again what was verified while it was being written. */
 void shell_verify_again(struct shell *sh, uint32_t program);          /* act_verify.c */
 void shell_link_result(struct shell *sh, const struct core_act *act); /* act_link.c */
-void shell_open_records(struct shell *sh, uint32_t program);          /* act_records.c */
 void shell_compute_verdict(struct shell *sh, uint32_t program);       /* act_verdict.c */
 void shell_write_report(struct shell *sh, uint32_t program);          /* act_report.c */
 /* Closes the handles of prereg-report, which goes on: stopping does not wait for it. */

@@ -19,81 +19,11 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "base/xalloc.h"
-
-#define INT_MIN_JSON (-JSON_INT_MAX)
-
-/* Members of which one writer and one reader take care: a whole number of a row, by its place. */
-struct field {
-    const char *name;
-    size_t offset;
-    size_t size; /* 4 or 8 bytes; 4 is unsigned */
-};
-
-#define FIELD(s, name, member)                                                                     \
-    {                                                                                              \
-        name, offsetof(struct s, member), sizeof(((struct s *)0)->member)                          \
-    }
-
-static const struct field TASK_FIELDS[] = {
-    FIELD(task_row, "attempts", n_attempts),
-    FIELD(task_row, "spent", spent),
-    FIELD(task_row, "crashes", crashes),
-    FIELD(task_row, "idle", idle),
-    FIELD(task_row, "no_space", no_space),
-    FIELD(task_row, "best_done", best_done),
-    FIELD(task_row, "best_checkpoint", best_checkpoint),
-    FIELD(task_row, "not_before_ms", not_before.ms),
-};
-
-static const struct field ATTEMPT_FIELDS[] = {
-    FIELD(attempt_row, "done", done),
-    FIELD(attempt_row, "total", total),
-    FIELD(attempt_row, "checkpoint", checkpoint),
-    FIELD(attempt_row, "resumed_from", resumed_from),
-    FIELD(attempt_row, "malformed", malformed),
-    FIELD(attempt_row, "offset", offset),
-    FIELD(attempt_row, "user_ms", user_ms),
-    FIELD(attempt_row, "system_ms", system_ms),
-    FIELD(attempt_row, "max_rss_bytes", max_rss_bytes),
-};
+#include "state/columns.h"
 
 static int64_t clamp_json(int64_t v)
 {
-    return v > JSON_INT_MAX ? JSON_INT_MAX : v < INT_MIN_JSON ? INT_MIN_JSON : v;
-}
-
-static void put_fields(cJSON *obj, const struct field *fields, size_t n, const void *from)
-{
-    for (size_t i = 0; i < n; i++) {
-        const char *at = (const char *)from + fields[i].offset;
-        int64_t v = 0;
-        uint32_t u = 0;
-        if (fields[i].size == sizeof(u)) {
-            memcpy(&u, at, sizeof(u));
-            v = u;
-        } else {
-            memcpy(&v, at, sizeof(v));
-        }
-        json_put_int(obj, fields[i].name, clamp_json(v));
-    }
-}
-
-static int get_fields(const cJSON *obj, const struct field *fields, size_t n, void *to,
-                      struct err *err)
-{
-    for (size_t i = 0; i < n; i++) {
-        char *at = (char *)to + fields[i].offset;
-        bool is_u32 = fields[i].size == sizeof(uint32_t);
-        int64_t v = 0;
-        int rc = json_get_int(obj, fields[i].name, is_u32 ? 0 : INT_MIN_JSON,
-                              is_u32 ? UINT32_MAX : JSON_INT_MAX, &v, err);
-        if (rc != 0) {
-            return rc;
-        }
-        uint32_t u = (uint32_t)v;
-        memcpy(at, is_u32 ? (const void *)&u : (const void *)&v, fields[i].size);
-    }
-    return 0;
+    return v > JSON_INT_MAX ? JSON_INT_MAX : v < -JSON_INT_MAX ? -JSON_INT_MAX : v;
 }
 
 static void put_time(cJSON *obj, const char *key, struct wall_time t)
@@ -178,6 +108,85 @@ static int get_digest(const cJSON *obj, const char *key, struct digest *out, str
     return rc == 0 ? digest_from_hex(hex, out, err) : rc;
 }
 
+static void put_column(cJSON *obj, const struct column *c, const void *row)
+{
+    char hex[DIGEST_HEX_SIZE];
+    if (c->type == COLUMN_FLAG) {
+        json_put_bool(obj, c->json, column_int(c, row) != 0);
+    } else if (c->type == COLUMN_TIME) {
+        put_time(obj, c->json, (struct wall_time){column_int(c, row)});
+    } else if (c->type == COLUMN_DIGEST) {
+        put_digest(obj, c->json, (const struct digest *)((const char *)row + c->offset));
+    } else if (column_is_int(c)) {
+        json_put_int(obj, c->json, clamp_json(column_int(c, row)));
+    } else {
+        json_put_string(obj, c->json, column_text(c, row, hex));
+    }
+}
+
+/* Members of which one writer and one reader take care. */
+static void put_columns(cJSON *obj, const struct columns *columns, const void *row)
+{
+    for (size_t i = 0; i < columns->n; i++) {
+        const struct column *c = &columns->items[i];
+        const bool sparse = (c->flags & COLUMN_SPARSE) != 0;
+        const int64_t least = c->type == COLUMN_FLAG ? 1 : 0;
+        if (column_is_in_json(c, row) && (!sparse || column_int(c, row) >= least)) {
+            put_column(obj, c, row);
+        }
+    }
+}
+
+static int bad_name(const char *key, const char *name, struct err *err)
+{
+    return err_set(err, ERR_CORRUPT, "%s: \"%s\" is not a name of this version", key, name);
+}
+
+static int get_column(const cJSON *obj, const struct column *c, void *row, struct err *err)
+{
+    const char *text = NULL;
+    int64_t value = 0;
+    bool flag = false;
+    struct wall_time time = {0};
+    int rc = 0;
+    if (c->type == COLUMN_FLAG) {
+        rc = json_opt_bool(obj, c->json, &flag, err);
+        value = flag;
+    } else if (c->type == COLUMN_TIME) {
+        rc = get_time(obj, c->json, &time, err);
+        value = time.ms;
+    } else if (column_is_int(c)) {
+        rc = json_get_int(obj, c->json, c->min, c->max, &value, err);
+    } else {
+        rc = json_get_string(obj, c->json, &text, err);
+        const bool missing = rc == 0 && c->type == COLUMN_DIGEST && text[0] == '\0';
+        if (rc == 0 && (missing || !column_set_text(c, row, text))) {
+            rc = bad_name(c->json, text, err);
+        }
+        return rc;
+    }
+    if (rc == 0) {
+        column_set_int(c, row, value);
+    }
+    return rc;
+}
+
+static int get_columns(const cJSON *obj, const struct columns *columns, void *row, struct err *err)
+{
+    for (size_t i = 0; i < columns->n; i++) {
+        const struct column *c = &columns->items[i];
+        const bool optional = (c->flags & COLUMN_OPTIONAL) != 0;
+        if (!column_is_in_json(c, row) || (optional && json_member(obj, c->json) == NULL)) {
+            continue;
+        }
+        int rc = get_column(obj, c, row, err);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
 static cJSON *task_part(const struct state_row *row, const char *cell, const char *stage)
 {
     cJSON *obj = json_object();
@@ -189,51 +198,7 @@ static cJSON *task_part(const struct state_row *row, const char *cell, const cha
     }
     json_put_string(obj, "stage", stage);
     json_put_string(obj, "from", task_state_name(row->from));
-    json_put_string(obj, "state", task_state_name(row->after.state));
-    json_put_string(obj, "cause", cause_name(row->after.cause));
-    json_put_string(obj, "ending", cause_name(row->after.ending));
-    put_fields(obj, TASK_FIELDS, ARRAY_LEN(TASK_FIELDS), &row->after);
-    return obj;
-}
-
-static cJSON *attempt_part(const struct attempt_row *a)
-{
-    cJSON *obj = json_object();
-    json_put_int(obj, "no", a->no);
-    json_put_string(obj, "id", a->id);
-    json_put_string(obj, "state", attempt_state_name(a->state));
-    put_time(obj, "started", a->started);
-    if (a->state != ATTEMPT_ENDED) {
-        return obj;
-    }
-    put_time(obj, "ended", a->ended);
-    json_put_string(obj, "cause", cause_name(a->cause));
-    json_put_string(obj, "reason", end_reason_name(a->reason));
-    json_put_int(obj, "code", a->code);
-    json_put_int(obj, "signal", a->signal);
-    json_put_string(obj, "section", section_name(a->section));
-    put_fields(obj, ATTEMPT_FIELDS, ARRAY_LEN(ATTEMPT_FIELDS), a);
-    if (a->ran_ms >= 0) {
-        json_put_int(obj, "ran_ms", clamp_json(a->ran_ms));
-    }
-    return obj;
-}
-
-static cJSON *status_part(const struct program_row *p)
-{
-    cJSON *obj = json_object();
-    json_put_int(obj, "paused", p->paused);
-    json_put_bool(obj, "unsealed", p->unsealed);
-    json_put_bool(obj, "unblinded", p->unblinded);
-    json_put_bool(obj, "verdict", p->verdict);
-    json_put_bool(obj, "reported", p->reported);
-    if (p->failures_accepted) {
-        json_put_bool(obj, "failures_accepted", true);
-    }
-    if (p->verdict) {
-        json_put_string(obj, "outcome", p->outcome);
-        put_digest(obj, "verdict_digest", &p->verdict_digest);
-    }
+    put_columns(obj, &TASK_COLUMNS, &row->after);
     return obj;
 }
 
@@ -264,10 +229,14 @@ cJSON *line_from_row(const struct state_row *row, const char *cell, const char *
     if (row_kind_is_of_task(row->kind)) {
         json_put(obj, "task", task_part(row, cell, stage));
         if (row->attempt.no > 0) {
-            json_put(obj, "attempt", attempt_part(&row->attempt));
+            cJSON *attempt = json_object();
+            put_columns(attempt, &ATTEMPT_COLUMNS, &row->attempt);
+            json_put(obj, "attempt", attempt);
         }
     } else {
-        json_put(obj, "status", status_part(&row->status));
+        cJSON *status = json_object();
+        put_columns(status, &PROGRAM_COLUMNS, &row->status);
+        json_put(obj, "status", status);
     }
     if (row->kind == ROW_AMENDED) {
         json_put(obj, "amendment", amendment_part(&row->amendment));
@@ -284,109 +253,28 @@ cJSON *line_from_row(const struct state_row *row, const char *cell, const char *
     return obj;
 }
 
-static int bad_name(const char *key, const char *name, struct err *err)
-{
-    return err_set(err, ERR_CORRUPT, "%s: \"%s\" is not a name of this version", key, name);
-}
-
 static int task_of_line(const cJSON *obj, struct state_row *row, struct err *err)
 {
     const char *from = NULL;
-    const char *state = NULL;
-    const char *cause = NULL;
-    const char *ending = NULL;
     int64_t index = 0;
     if (json_get_int(obj, "index", 0, UINT32_MAX - 1, &index, err) != 0 ||
         json_get_string(obj, "from", &from, err) != 0 ||
-        json_get_string(obj, "state", &state, err) != 0 ||
-        json_get_string(obj, "cause", &cause, err) != 0 ||
-        json_get_string(obj, "ending", &ending, err) != 0 ||
         json_opt_string(obj, "apparatus", &row->apparatus, err) != 0 ||
         json_opt_string(obj, "stage", &row->stage, err) != 0) {
         return err->code;
     }
     row->task = (uint32_t)index;
     row->from = task_state_from_name(from);
-    row->after.state = task_state_from_name(state);
-    row->after.cause = cause_from_name(cause);
-    row->after.ending = cause_from_name(ending);
-    if (row->from == TASK_STATE_NR || row->after.state == TASK_STATE_NR) {
-        return bad_name("state", state, err);
+    if (row->from == TASK_STATE_NR) {
+        return bad_name("from", from, err);
     }
-    if (row->after.cause == CAUSE_NR || row->after.ending == CAUSE_NR) {
-        return bad_name("cause", cause, err);
-    }
-    return get_fields(obj, TASK_FIELDS, ARRAY_LEN(TASK_FIELDS), &row->after, err);
-}
-
-static int end_of_line(const cJSON *obj, struct attempt_row *a, struct err *err)
-{
-    const char *cause = NULL;
-    const char *reason = NULL;
-    const char *section = NULL;
-    int64_t code = 0;
-    int64_t signal = 0;
-    if (json_get_string(obj, "cause", &cause, err) != 0 ||
-        json_get_string(obj, "reason", &reason, err) != 0 ||
-        json_get_string(obj, "section", &section, err) != 0 ||
-        json_get_int(obj, "code", -1, 255, &code, err) != 0 ||
-        json_get_int(obj, "signal", 0, 255, &signal, err) != 0 ||
-        json_opt_int(obj, "ran_ms", 0, JSON_INT_MAX, &a->ran_ms, err) != 0 ||
-        get_time(obj, "ended", &a->ended, err) != 0) {
-        return err->code;
-    }
-    a->code = (int)code;
-    a->signal = (int)signal;
-    a->cause = cause_from_name(cause);
-    a->reason = end_reason_from_name(reason);
-    a->section = section_from_name(section);
-    if (a->cause == CAUSE_NR || a->reason == END_REASON_NR) {
-        return bad_name("attempt", cause, err);
-    }
-    return get_fields(obj, ATTEMPT_FIELDS, ARRAY_LEN(ATTEMPT_FIELDS), a, err);
+    return get_columns(obj, &TASK_COLUMNS, &row->after, err);
 }
 
 static int attempt_of_line(const cJSON *obj, struct attempt_row *a, struct err *err)
 {
-    const char *id = NULL;
-    const char *state = NULL;
-    int64_t no = 0;
-    if (json_get_int(obj, "no", 1, UINT32_MAX, &no, err) != 0 ||
-        json_get_string(obj, "id", &id, err) != 0 ||
-        json_get_string(obj, "state", &state, err) != 0 ||
-        get_time(obj, "started", &a->started, err) != 0) {
-        return err->code;
-    }
-    a->no = (uint32_t)no;
-    a->state = attempt_state_from_name(state);
-    if (!uuid_is_valid(id) || a->state == ATTEMPT_STATE_NR) {
-        return bad_name("attempt", id, err);
-    }
-    memcpy(a->id, id, sizeof(a->id));
-    return a->state == ATTEMPT_ENDED ? end_of_line(obj, a, err) : 0;
-}
-
-static int status_of_line(const cJSON *obj, struct program_row *p, struct err *err)
-{
-    int64_t paused = 0;
-    if (json_get_int(obj, "paused", 0, (1 << PAUSE_NR) - 1, &paused, err) != 0 ||
-        json_opt_bool(obj, "unsealed", &p->unsealed, err) != 0 ||
-        json_opt_bool(obj, "unblinded", &p->unblinded, err) != 0 ||
-        json_opt_bool(obj, "verdict", &p->verdict, err) != 0 ||
-        json_opt_bool(obj, "reported", &p->reported, err) != 0 ||
-        json_opt_bool(obj, "failures_accepted", &p->failures_accepted, err) != 0) {
-        return err->code;
-    }
-    p->paused = (unsigned)paused;
-    if (!p->verdict) {
-        return 0;
-    }
-    const char *outcome = NULL;
-    if (json_get_string(obj, "outcome", &outcome, err) != 0) {
-        return err->code;
-    }
-    (void)snprintf(p->outcome, sizeof(p->outcome), "%s", outcome);
-    return get_digest(obj, "verdict_digest", &p->verdict_digest, err);
+    int rc = get_columns(obj, &ATTEMPT_COLUMNS, a, err);
+    return rc == 0 && !uuid_is_valid(a->id) ? bad_name("id", a->id, err) : rc;
 }
 
 static int amendment_of_line(const cJSON *line, struct amendment_row *a, struct err *err)
@@ -410,7 +298,7 @@ static int program_of_line(const cJSON *line, struct state_row *row, struct err 
     const cJSON *part = NULL;
     int rc = json_get_object(line, "status", &part, err);
     if (rc == 0) {
-        rc = status_of_line(part, &row->status, err);
+        rc = get_columns(part, &PROGRAM_COLUMNS, &row->status, err);
     }
     return rc == 0 && row->kind == ROW_AMENDED ? amendment_of_line(line, &row->amendment, err) : rc;
 }

@@ -22,6 +22,7 @@ struct rebuilding {
     int64_t n_bytes;     /* of journal.jsonl, as replayed */
     bool journal_is_new; /* another journal.jsonl than the one that lies there is to replace it */
     struct strbuf note;
+    bool scores_open;
     uint32_t n_records;
     struct task_row *tasks; /* as rebuilt so far; the grid's, then those of apparatus checks */
     struct rebuilding_check {
@@ -47,7 +48,7 @@ void rebuild_note(struct rebuilding *r, const char *fmt, ...)
  * against one another. */
 void rebuild_heal_amendments(const struct rebuilding *r);
 
-/* tasks.c: the cells' files against the tasks, and records out of results. Its own
+/* tasks.c: the cells' files against the tasks. Its own
  * transactions. */
 int rebuild_from_files(struct rebuilding *r, struct err *err) MUST_CHECK;
 

@@ -22,7 +22,7 @@ struct rebuilt_program { /* texts live during the call */
     const char *note; /* why it is unverified, or what else was found; or NULL */
     int64_t n_rows;   /* of the journal, afterwards */
     uint32_t n_by_state[TASK_STATE_NR];
-    uint32_t n_records;
+    uint32_t n_records; /* results of the grid, as accepted, whose scores may be seen */
 };
 
 typedef void rebuild_fn(void *ctx, const struct rebuilt_program *p);

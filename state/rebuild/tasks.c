@@ -22,25 +22,6 @@ static const char *task_name(const struct rebuilding *r, uint32_t task, char *ou
     return out;
 }
 
-static int digest_in_store(struct rebuilding *r, uint32_t task, struct digest *out, struct err *err)
-{
-    sqlite3_stmt *stmt = NULL;
-    bool row = false;
-    int rc = sql_prepare(r->store->db, "SELECT digest FROM results WHERE program=?1 AND task=?2",
-                         &stmt, err);
-    if (rc == 0) {
-        sql_bind_int(stmt, 1, r->no);
-        sql_bind_int(stmt, 2, task);
-        rc = sql_step(stmt, &row, err);
-    }
-    if (rc == 0) {
-        rc = row ? digest_from_hex(sql_col_text(stmt, 0), out, err)
-                 : err_set(err, ERR_CORRUPT, "task %u is done without a result", task);
-    }
-    (void)sqlite3_finalize(stmt);
-    return rc;
-}
-
 static int set_linked(struct rebuilding *r, uint32_t task, struct err *err)
 {
     struct state_row row = {
@@ -51,39 +32,31 @@ static int set_linked(struct rebuilding *r, uint32_t task, struct err *err)
     return apply_row(r->store, &row, err);
 }
 
-/* The result of a task that is done, against its digest; then its link and, where no seal is on it,
- * its records. */
+/* The result of a task that is done, against its digest; then its link. */
 static int check_done(struct rebuilding *r, uint32_t task, const struct found_task *f,
                       struct err *err)
 {
-    struct digest said;
+    struct digest accepted;
     char name[256];
-    int rc = digest_in_store(r, task, &said, err);
-    if (rc != 0) {
-        return rc;
+    bool found = false;
+    int rc = store_result_digest(r->store, r->no, task, &accepted, &found, err);
+    if (rc == 0 && !found) {
+        rc = err_set(err, ERR_CORRUPT, "task %u is done without a result", task);
     }
-    if (f->linked == SIZE_MAX) {
-        return 0; /* the daemon died before it linked it: it will */
+    if (rc != 0 || f->linked == SIZE_MAX) {
+        return rc; /* no link: the daemon died before it made it, and the next one will */
     }
-    if (!f->has_result || !digest_equal(&said, &f->digest)) {
+    if (!f->has_result || !digest_equal(&accepted, &f->digest)) {
         rebuild_note(r, "the result of %s is not the one that was verified",
                      task_name(r, task, name, sizeof(name)));
         return 0;
     }
-    rc = set_linked(r, task, err);
-    if (rc != 0 || rebuild_check_of(r, task) != NULL) {
-        return rc; /* what a reference model scored is no record */
+    /* what a reference model scored is no record */
+    if (rebuild_check_of(r, task) == NULL &&
+        (r->scores_open || !program_stage_is_sealed(r->program, task % r->program->n_stages))) {
+        r->n_records++;
     }
-    struct err why = {0};
-    int put = store_put_result(r->store, r->no, task, f->result, &why);
-    if (put == ERR_REFUSED) {
-        return 0; /* sealed */
-    }
-    r->n_records += put == 0;
-    if (put != 0) {
-        *err = why;
-    }
-    return put;
+    return set_linked(r, task, err);
 }
 
 /* What the journal did not say although the files show it. */
@@ -161,13 +134,15 @@ static int take_task(struct rebuilding *r, uint32_t task, struct err *err)
     return rc;
 }
 
-static int set_records_open(struct rebuilding *r, struct err *err)
+static int read_scores_open(struct rebuilding *r, struct err *err)
 {
-    char sql[120];
-    (void)snprintf(sql, sizeof(sql),
-                   "UPDATE programs SET records_open=1 WHERE no=%u AND (unsealed OR unblinded)",
+    char sql[80];
+    int64_t open = 0;
+    (void)snprintf(sql, sizeof(sql), "SELECT unsealed OR unblinded FROM programs WHERE no=%u",
                    r->no);
-    return sql_exec(r->store->db, sql, err);
+    int rc = sql_int(r->store->db, sql, &open, err);
+    r->scores_open = open != 0;
+    return rc;
 }
 
 /* ---- what was noted apart from the journal ---- */
@@ -250,6 +225,7 @@ int rebuild_from_files(struct rebuilding *r, struct err *err)
     size_t n = 0;
     int rc = store_task_rows(r->store, r->no, &r->tasks, &n, err);
     rc = rc != 0 ? rc : store_apparatus(r->store, r->no, take_check, r, err);
+    rc = rc != 0 ? rc : read_scores_open(r, err);
     if (rc != 0) {
         return rc;
     }
@@ -263,9 +239,6 @@ int rebuild_from_files(struct rebuilding *r, struct err *err)
     }
     for (uint32_t i = 0; rc == 0 && i < n; i++) {
         rc = take_task(r, i, err);
-    }
-    if (rc == 0) {
-        rc = set_records_open(r, err);
     }
     if (rc != 0) {
         store_rollback(r->store);

@@ -152,25 +152,6 @@ int store_apparatus(struct store *store, uint32_t program, store_apparatus_fn *f
     return rc != 0 ? rc : stop < 0 ? stop : 0;
 }
 
-int store_result_digest(struct store *store, uint32_t program, uint32_t task, struct digest *out,
-                        bool *found, struct err *err)
-{
-    sqlite3_stmt *stmt = NULL;
-    *found = false;
-    int rc = sql_prepare(store->db, "SELECT digest FROM results WHERE program=?1 AND task=?2",
-                         &stmt, err);
-    if (rc == 0) {
-        sql_bind_int(stmt, 1, program);
-        sql_bind_int(stmt, 2, task);
-        rc = sql_step(stmt, found, err);
-    }
-    if (rc == 0 && *found) {
-        rc = digest_from_hex(sql_col_text(stmt, 0), out, err);
-    }
-    (void)sqlite3_finalize(stmt);
-    return rc;
-}
-
 /* A journal names tasks that an amendment brought, or took away again: what lies before them in the
  * order is there, too, and gets its name when it is told. */
 int apparatus_take_line(struct store *store, const struct state_row *row, struct err *err)

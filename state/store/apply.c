@@ -7,7 +7,6 @@
 static int update_task(struct store *store, const struct state_row *row, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
-    const struct task_row *t = &row->after;
     int n = 0;
     int rc = store_stmt(store, STMT_TASK_UPDATE, &stmt, err);
     if (rc != 0) {
@@ -16,51 +15,13 @@ static int update_task(struct store *store, const struct state_row *row, struct 
     sql_bind_int(stmt, 1, row->program);
     sql_bind_int(stmt, 2, row->task);
     sql_bind_text(stmt, 3, store->replaying ? NULL : task_state_name(row->from));
-    sql_bind_text(stmt, 4, task_state_name(t->state));
-    sql_bind_text(stmt, 5, cause_name(t->cause));
-    sql_bind_int(stmt, 6, t->linked);
-    sql_bind_text(stmt, 7, cause_name(t->ending));
-    sql_bind_int(stmt, 8, t->n_attempts);
-    sql_bind_int(stmt, 9, t->spent);
-    sql_bind_int(stmt, 10, t->crashes);
-    sql_bind_int(stmt, 11, t->idle);
-    sql_bind_int(stmt, 12, t->no_space);
-    sql_bind_int(stmt, 13, t->best_done);
-    sql_bind_int(stmt, 14, t->best_checkpoint);
-    sql_bind_int(stmt, 15, t->not_before.ms);
+    statement_bind(stmt, 4, &TASK_COLUMNS, &row->after);
     rc = sql_run(stmt, &n, err);
     if (rc == 0 && n != 1) {
         rc = err_set(err, ERR_CORRUPT, "task %u of program %u is not %s", row->task, row->program,
                      task_state_name(row->from));
     }
     return rc;
-}
-
-static void bind_attempt(sqlite3_stmt *stmt, const struct state_row *row)
-{
-    const struct attempt_row *a = &row->attempt;
-    sql_bind_int(stmt, 1, row->program);
-    sql_bind_int(stmt, 2, row->task);
-    sql_bind_int(stmt, 3, a->no);
-    sql_bind_text(stmt, 4, a->id);
-    sql_bind_text(stmt, 5, attempt_state_name(a->state));
-    sql_bind_text(stmt, 6, cause_name(a->cause));
-    sql_bind_text(stmt, 7, a->state == ATTEMPT_ENDED ? end_reason_name(a->reason) : "");
-    sql_bind_int(stmt, 8, a->code);
-    sql_bind_int(stmt, 9, a->signal);
-    sql_bind_int(stmt, 10, a->started.ms);
-    sql_bind_int(stmt, 11, a->ended.ms);
-    sql_bind_text(stmt, 12, section_name(a->section));
-    sql_bind_int(stmt, 13, a->done);
-    sql_bind_int(stmt, 14, a->total);
-    sql_bind_int(stmt, 15, a->checkpoint);
-    sql_bind_int(stmt, 16, a->resumed_from);
-    sql_bind_int(stmt, 17, a->malformed);
-    sql_bind_int(stmt, 18, a->offset);
-    sql_bind_int(stmt, 19, a->user_ms);
-    sql_bind_int(stmt, 20, a->system_ms);
-    sql_bind_int(stmt, 21, a->max_rss_bytes);
-    sql_bind_int(stmt, 22, a->ran_ms);
 }
 
 static int write_attempt(struct store *store, const struct state_row *row, struct err *err)
@@ -72,7 +33,9 @@ static int write_attempt(struct store *store, const struct state_row *row, struc
     if (rc != 0) {
         return rc;
     }
-    bind_attempt(stmt, row);
+    sql_bind_int(stmt, 1, row->program);
+    sql_bind_int(stmt, 2, row->task);
+    statement_bind(stmt, 3, &ATTEMPT_COLUMNS, &row->attempt);
     rc = sql_run(stmt, &n, err);
     if (rc == 0 && n != 1) {
         rc = err_set(err, ERR_CORRUPT, "attempt %u of task %u of program %u is not a live one",
@@ -94,50 +57,32 @@ static int insert_result(struct store *store, const struct state_row *row, struc
     sql_bind_int(stmt, 2, row->task);
     sql_bind_int(stmt, 3, row->attempt.no);
     sql_bind_text(stmt, 4, hex);
-    sql_bind_int(stmt, 5, row->sealed);
     return sql_run(stmt, NULL, err);
 }
 
 /* The journal keeps its digest. */
 static int forget_result(struct store *store, const struct state_row *row, struct err *err)
 {
-    static const enum stmt stmts[] = {STMT_RECORDS_DELETE, STMT_RESULT_DELETE};
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(stmts); i++) {
-        sqlite3_stmt *stmt = NULL;
-        rc = store_stmt(store, stmts[i], &stmt, err);
-        if (rc == 0) {
-            sql_bind_int(stmt, 1, row->program);
-            sql_bind_int(stmt, 2, row->task);
-            rc = sql_run(stmt, NULL, err);
-        }
+    sqlite3_stmt *stmt = NULL;
+    int rc = store_stmt(store, STMT_RESULT_DELETE, &stmt, err);
+    if (rc != 0) {
+        return rc;
     }
-    return rc;
+    sql_bind_int(stmt, 1, row->program);
+    sql_bind_int(stmt, 2, row->task);
+    return sql_run(stmt, NULL, err);
 }
 
 static int update_program(struct store *store, const struct state_row *row, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
-    const struct program_row *p = &row->status;
-    char hex[DIGEST_HEX_SIZE] = "";
     int n = 0;
     int rc = store_stmt(store, STMT_PROGRAM_UPDATE, &stmt, err);
     if (rc != 0) {
         return rc;
     }
-    if (p->verdict) {
-        digest_hex(&p->verdict_digest, hex);
-    }
     sql_bind_int(stmt, 1, row->program);
-    sql_bind_int(stmt, 2, p->paused);
-    sql_bind_int(stmt, 3, p->unsealed);
-    sql_bind_int(stmt, 4, p->unblinded);
-    sql_bind_int(stmt, 5, p->records_open);
-    sql_bind_int(stmt, 6, p->verdict);
-    sql_bind_int(stmt, 7, p->reported);
-    sql_bind_text(stmt, 8, p->outcome);
-    sql_bind_text(stmt, 9, hex);
-    sql_bind_int(stmt, 10, p->failures_accepted);
+    statement_bind(stmt, 2, &PROGRAM_COLUMNS, &row->status);
     rc = sql_run(stmt, &n, err);
     return rc == 0 && n != 1 ? err_set(err, ERR_NOT_FOUND, "there is no program %u", row->program)
                              : rc;

@@ -16,53 +16,12 @@
 #define LOCK_TRIES    100 /* two seconds in all */
 #define LOCK_PAUSE_MS 20
 
-static const char *const SQL[STMT_NR] = {
-    [STMT_BEGIN] = "BEGIN IMMEDIATE",
-    [STMT_COMMIT] = "COMMIT",
-    [STMT_TASK_UPDATE] = "UPDATE tasks SET state=?4, cause=?5, linked=?6, ending=?7, "
-                         "n_attempts=?8, spent=?9, crashes=?10, idle=?11,"
-                         " no_space=?12, best_done=?13, best_checkpoint=?14, not_before_ms=?15"
-                         " WHERE program=?1 AND task=?2 AND (?3 IS NULL OR state=?3)",
-    [STMT_TASK_STATE] = "SELECT state FROM tasks WHERE program=?1 AND task=?2",
-    [STMT_ATTEMPT_INSERT] =
-        "INSERT INTO attempts(program, task, " ATTEMPT_COLUMNS
-        ") VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22)",
-    [STMT_ATTEMPT_UPDATE] = "UPDATE attempts SET state=?5, cause=?6, reason=?7, code=?8, "
-                            "signal=?9, started_ms=?10, ended_ms=?11,"
-                            " section=?12, done=?13, total=?14, checkpoint=?15, resumed_from=?16, "
-                            "malformed=?17, \"offset\"=?18,"
-                            " user_ms=?19, system_ms=?20, max_rss_bytes=?21, ran_ms=?22"
-                            " WHERE program=?1 AND task=?2 AND no=?3 AND id=?4 AND state<>'ended'",
-    [STMT_RESULT_INSERT] =
-        "INSERT INTO results(program, task, attempt, digest, sealed) VALUES(?1,?2,?3,?4,?5)",
-    [STMT_RESULT_GET] = "SELECT r.sealed, p.unsealed OR p.unblinded, r.records FROM results r"
-                        " JOIN programs p ON p.no = r.program WHERE r.program=?1 AND r.task=?2",
-    [STMT_RESULT_ACCEPTED] =
-        "SELECT r.attempt, a.id, r.digest FROM results r JOIN attempts a ON a.program=r.program AND"
-        " a.task=r.task AND a.no=r.attempt WHERE r.program=?1 AND r.task=?2",
-    [STMT_RESULT_MARK] = "UPDATE results SET records=1 WHERE program=?1 AND task=?2",
-    [STMT_RESULT_DELETE] = "DELETE FROM results WHERE program=?1 AND task=?2",
-    [STMT_RECORDS_DELETE] = "DELETE FROM records WHERE program=?1 AND task=?2",
-    [STMT_RECORD_INSERT] =
-        "INSERT OR IGNORE INTO records(program, task, fact, name, value) VALUES(?1,?2,?3,?4,?5)",
-    [STMT_PROGRAM_UPDATE] =
-        "UPDATE programs SET paused=?2, unsealed=?3, unblinded=?4, records_open=?5, verdict=?6,"
-        " reported=?7, outcome=?8, verdict_digest=?9, failures_accepted=?10 WHERE no=?1",
-    [STMT_PROGRAM_AMEND] = "UPDATE programs SET head=?2 WHERE no=?1",
-    [STMT_PROGRAM_JOURNAL] =
-        "UPDATE programs SET journal_rows=?2, journal_bytes=?3, journal_head=?4 WHERE no=?1",
-    [STMT_JOURNAL_INSERT] = "INSERT INTO journal(program, seq, hash, line) VALUES(?1,?2,?3,?4)",
-    [STMT_TASK_NAMES] =
-        "SELECT c.name, s.name, '' FROM programs p JOIN cells c ON c.program = p.no AND c.cell = "
-        "?2 / p.n_stages"
-        " JOIN stages s ON s.program = p.no AND s.stage = ?2 % p.n_stages WHERE p.no = ?1"
-        " UNION ALL SELECT '', stage, name FROM apparatus WHERE program = ?1 AND task = ?2",
-};
-
 int store_stmt(struct store *store, enum stmt which, sqlite3_stmt **out, struct err *err)
 {
     if (store->stmts[which] == NULL) {
-        int rc = sql_prepare(store->db, SQL[which], &store->stmts[which], err);
+        char *sql = statement_sql(which);
+        int rc = sql_prepare(store->db, sql, &store->stmts[which], err);
+        free(sql);
         if (rc != 0) {
             return rc;
         }

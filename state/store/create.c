@@ -44,9 +44,9 @@ static int insert_program(struct store *store, const struct store_program *sp, u
 static int insert_stages(struct store *store, const struct program *p, uint32_t no, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = sql_prepare(
-        store->db, "INSERT INTO stages(program, stage, name, after, sealed) VALUES(?1,?2,?3,?4,?5)",
-        &stmt, err);
+    int rc = sql_prepare(store->db,
+                         "INSERT INTO stages(program, stage, name, after) VALUES(?1,?2,?3,?4)",
+                         &stmt, err);
     for (size_t s = 0; rc == 0 && s < p->n_stages; s++) {
         struct strbuf after = STRBUF_INIT;
         for (size_t i = 0; i < p->stages[s].n_after; i++) {
@@ -56,7 +56,6 @@ static int insert_stages(struct store *store, const struct program *p, uint32_t 
         sql_bind_int(stmt, 2, (int64_t)s);
         sql_bind_text(stmt, 3, p->stages[s].name);
         sql_bind_text(stmt, 4, after.buf);
-        sql_bind_int(stmt, 5, program_stage_is_sealed(p, s));
         rc = sql_run(stmt, NULL, err);
         strbuf_release(&after);
     }

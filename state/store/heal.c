@@ -111,16 +111,6 @@ static int take_lines(struct store *store, const struct journal_file *f, const s
     return rc;
 }
 
-/* Records of results that these lines brought were in the lost transaction: they are put in anew.
- */
-static int after_taking(struct store *store, uint32_t program, struct err *err)
-{
-    char sql[80];
-    (void)snprintf(sql, sizeof(sql), "UPDATE programs SET records_open=0 WHERE no=%u", program);
-    int rc = sql_exec(store->db, sql, err);
-    return rc == 0 ? apply_settle(store, program, err) : rc;
-}
-
 static int cut(const char *path, size_t len, struct err *err)
 {
     log_warn("state: %s ended in a torn line, which never took effect and is cut", path);
@@ -151,7 +141,7 @@ static int take_over(struct store *store, struct journal_file *f, const struct s
         rc = take_lines(store, f, text, &n_taken, err);
     }
     if (rc == 0) {
-        rc = after_taking(store, program, err);
+        rc = apply_settle(store, program, err);
     }
     if (rc == 0) {
         rc = store_commit(store, err);

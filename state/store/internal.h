@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "base/xalloc.h"
+#include "state/columns.h"
 #include "state/journal/cursor.h"
 #include "state/journal/line.h"
 #include "state/store/heads.h"
@@ -20,12 +21,8 @@ enum stmt {
     STMT_ATTEMPT_INSERT,
     STMT_ATTEMPT_UPDATE,
     STMT_RESULT_INSERT,
-    STMT_RESULT_GET,
     STMT_RESULT_ACCEPTED,
-    STMT_RESULT_MARK,
     STMT_RESULT_DELETE,
-    STMT_RECORDS_DELETE,
-    STMT_RECORD_INSERT,
     STMT_PROGRAM_UPDATE,
     STMT_PROGRAM_AMEND,
     STMT_PROGRAM_JOURNAL,
@@ -138,15 +135,18 @@ int apply_line(struct store *store, uint32_t program, const struct journal_row *
  * follows. */
 int apply_settle(struct store *store, uint32_t program, struct err *err) MUST_CHECK;
 
-/* read.c: columns of a SELECT in the order of TASK_COLUMNS and ATTEMPT_COLUMNS, beginning at `at`.
- */
-#define TASK_COLUMNS                                                                               \
-    "state, cause, linked, ending, n_attempts, spent, crashes, idle, no_space, best_done, "        \
-    "best_checkpoint, not_before_ms"
-#define ATTEMPT_COLUMNS                                                                            \
-    "no, id, state, cause, reason, code, signal, started_ms, ended_ms, section, done, total, "     \
-    "checkpoint, resumed_from, malformed, \"offset\", user_ms, system_ms, max_rss_bytes, ran_ms"
-int read_task(sqlite3_stmt *stmt, int at, struct task_row *out, struct err *err) MUST_CHECK;
-int read_attempt(sqlite3_stmt *stmt, int at, struct attempt_row *out, struct err *err) MUST_CHECK;
+/* statements.c: SQL that follows from state/columns.h, and the other statements that are prepared
+ * once. The caller's. */
+char *statement_sql(enum stmt which);
+/* "PREFIX name, PREFIX name, ...": the columns of a SELECT. */
+char *statement_columns(const struct columns *columns, const char *prefix);
+/* Columns of a table with their declarations, for CREATE TABLE. */
+void statement_declare(struct strbuf *sql, const struct columns *columns);
+/* Binds the members of `row` to the parameters from `at` on, in their columns' order. */
+void statement_bind(sqlite3_stmt *stmt, int at, const struct columns *columns, const void *row);
+/* Reads them from the result's columns from `at` on. ERR_CORRUPT: a name that this version does not
+ * know. */
+int statement_read(sqlite3_stmt *stmt, int at, const struct columns *columns, void *row,
+                   struct err *err) MUST_CHECK;
 
 #endif

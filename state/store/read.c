@@ -1,80 +1,12 @@
+/* Queries. Each is a SELECT whose rows a visitor sees one by one; nothing is written here. */
 #include "state/store/internal.h"
-
-static int unknown_name(const char *what, const char *name, struct err *err)
-{
-    return err_set(err, ERR_CORRUPT,
-                   "the database holds a %s \"%s\" that this version does not know", what, name);
-}
-
-/* What is no count becomes one that no program is taken with (daemon/core/added.c), not another
- * that looks sound. */
-static uint32_t count_at(sqlite3_stmt *stmt, int at)
-{
-    int64_t n = sql_col_int(stmt, at);
-    return n < 0 || n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
-}
-
-int read_task(sqlite3_stmt *stmt, int at, struct task_row *out, struct err *err)
-{
-    *out = (struct task_row){
-        .state = task_state_from_name(sql_col_text(stmt, at)),
-        .cause = cause_from_name(sql_col_text(stmt, at + 1)),
-        .linked = sql_col_int(stmt, at + 2) != 0,
-        .ending = cause_from_name(sql_col_text(stmt, at + 3)),
-        .n_attempts = count_at(stmt, at + 4),
-        .spent = count_at(stmt, at + 5),
-        .crashes = count_at(stmt, at + 6),
-        .idle = count_at(stmt, at + 7),
-        .no_space = count_at(stmt, at + 8),
-        .best_done = sql_col_int(stmt, at + 9),
-        .best_checkpoint = sql_col_int(stmt, at + 10),
-        .not_before = {sql_col_int(stmt, at + 11)},
-    };
-    if (out->state == TASK_STATE_NR) {
-        return unknown_name("state", sql_col_text(stmt, at), err);
-    }
-    if (out->cause == CAUSE_NR || out->ending == CAUSE_NR) {
-        return unknown_name("cause", sql_col_text(stmt, at + 1), err);
-    }
-    return 0;
-}
-
-int read_attempt(sqlite3_stmt *stmt, int at, struct attempt_row *out, struct err *err)
-{
-    attempt_row_init(out);
-    out->no = (uint32_t)sql_col_int(stmt, at);
-    (void)snprintf(out->id, sizeof(out->id), "%s", sql_col_text(stmt, at + 1));
-    out->state = attempt_state_from_name(sql_col_text(stmt, at + 2));
-    out->cause = cause_from_name(sql_col_text(stmt, at + 3));
-    out->code = (int)sql_col_int(stmt, at + 5);
-    out->signal = (int)sql_col_int(stmt, at + 6);
-    out->started.ms = sql_col_int(stmt, at + 7);
-    out->ended.ms = sql_col_int(stmt, at + 8);
-    out->section = section_from_name(sql_col_text(stmt, at + 9));
-    out->done = sql_col_int(stmt, at + 10);
-    out->total = sql_col_int(stmt, at + 11);
-    out->checkpoint = sql_col_int(stmt, at + 12);
-    out->resumed_from = sql_col_int(stmt, at + 13);
-    out->malformed = sql_col_int(stmt, at + 14);
-    out->offset = sql_col_int(stmt, at + 15);
-    out->user_ms = sql_col_int(stmt, at + 16);
-    out->system_ms = sql_col_int(stmt, at + 17);
-    out->max_rss_bytes = sql_col_int(stmt, at + 18);
-    out->ran_ms = sql_col_int(stmt, at + 19);
-    if (out->state == ATTEMPT_STATE_NR || out->cause == CAUSE_NR) {
-        return unknown_name("state", sql_col_text(stmt, at + 2), err);
-    }
-    if (out->state == ATTEMPT_ENDED) {
-        out->reason = end_reason_from_name(sql_col_text(stmt, at + 4));
-    }
-    return out->reason == END_REASON_NR ? unknown_name("reason", sql_col_text(stmt, at + 4), err)
-                                        : 0;
-}
 
 /* What every SELECT below shares: prepare, bind the program, visit each row. `visit` returns as
  * visitors do. */
 struct query {
-    const char *sql;
+    const char *sql;               /* "%s" stands for `columns` */
+    const struct columns *columns; /* NULL: none */
+    const char *prefix;            /* of their names */
     int64_t args[2];
     int n_args;
     int (*visit)(sqlite3_stmt *stmt, const struct query *q, struct err *err);
@@ -82,12 +14,30 @@ struct query {
     void *ctx;
 };
 
+/* The text with the names of the columns in its place. */
+static char *query_sql(const struct query *q)
+{
+    const char *at = q->columns == NULL ? NULL : strstr(q->sql, "%s");
+    if (at == NULL) {
+        return xstrdup(q->sql);
+    }
+    struct strbuf s = STRBUF_INIT;
+    char *list = statement_columns(q->columns, q->prefix == NULL ? "" : q->prefix);
+    strbuf_add(&s, q->sql, (size_t)(at - q->sql));
+    strbuf_adds(&s, list);
+    strbuf_adds(&s, at + 2);
+    free(list);
+    return strbuf_detach(&s);
+}
+
 static int run_query(struct store *store, const struct query *q, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
     bool row = true;
     int stop = 0;
-    int rc = sql_prepare(store->db, q->sql, &stmt, err);
+    char *sql = query_sql(q);
+    int rc = sql_prepare(store->db, sql, &stmt, err);
+    free(sql);
     if (rc == 0) {
         for (int i = 0; i < q->n_args; i++) {
             sql_bind_int(stmt, i + 1, q->args[i]);
@@ -103,10 +53,7 @@ static int run_query(struct store *store, const struct query *q, struct err *err
     return rc != 0 ? rc : stop < 0 ? stop : 0;
 }
 
-#define PROGRAM_COLUMNS                                                                            \
-    "no, id, name, root, head, submitted_ms, n_cells, n_stages, paused, unsealed, unblinded, "     \
-    "records_open, verdict, reported, outcome, verdict_digest, unverified, failures_accepted"
-
+/* Of "no, id, name, root, head, submitted_ms, n_cells, n_stages, unverified" and the status. */
 static int read_program(sqlite3_stmt *stmt, struct store_program *out, struct err *err)
 {
     *out = (struct store_program){
@@ -116,23 +63,16 @@ static int read_program(sqlite3_stmt *stmt, struct store_program *out, struct er
         .submitted = {sql_col_int(stmt, 5)},
         .n_cells = (uint32_t)sql_col_int(stmt, 6),
         .n_stages = (uint32_t)sql_col_int(stmt, 7),
-        .status = {.paused = (unsigned)sql_col_int(stmt, 8),
-                   .unsealed = sql_col_int(stmt, 9) != 0,
-                   .unblinded = sql_col_int(stmt, 10) != 0,
-                   .records_open = sql_col_int(stmt, 11) != 0,
-                   .verdict = sql_col_int(stmt, 12) != 0,
-                   .reported = sql_col_int(stmt, 13) != 0,
-                   .failures_accepted = sql_col_int(stmt, 17) != 0},
-        .unverified_history = sql_col_int(stmt, 16) != 0,
+        .unverified_history = sql_col_int(stmt, 8) != 0,
     };
-    (void)snprintf(out->status.outcome, sizeof(out->status.outcome), "%s", sql_col_text(stmt, 14));
-    if (digest_from_hex(sql_col_text(stmt, 3), &out->root, err) != 0 ||
-        digest_from_hex(sql_col_text(stmt, 4), &out->head, err) != 0) {
-        return err->code;
+    int rc = digest_from_hex(sql_col_text(stmt, 3), &out->root, err);
+    rc = rc != 0 ? rc : digest_from_hex(sql_col_text(stmt, 4), &out->head, err);
+    rc = rc != 0 ? rc : statement_read(stmt, 9, &PROGRAM_COLUMNS, &out->status, err);
+    if (rc == 0 && out->status.verdict && digest_is_zero(&out->status.verdict_digest)) {
+        rc = err_set(err, ERR_CORRUPT, "the database has a verdict of %s without its digest",
+                     out->id);
     }
-    return out->status.verdict
-               ? digest_from_hex(sql_col_text(stmt, 15), &out->status.verdict_digest, err)
-               : 0;
+    return rc;
 }
 
 static int visit_program(sqlite3_stmt *stmt, const struct query *q, struct err *err)
@@ -145,7 +85,9 @@ static int visit_program(sqlite3_stmt *stmt, const struct query *q, struct err *
 
 int store_programs(struct store *store, store_program_fn *fn, void *ctx, struct err *err)
 {
-    struct query q = {.sql = "SELECT " PROGRAM_COLUMNS " FROM programs ORDER BY no",
+    struct query q = {.sql = "SELECT no, id, name, root, head, submitted_ms, n_cells, n_stages,"
+                             " unverified, %s FROM programs ORDER BY no",
+                      .columns = &PROGRAM_COLUMNS,
                       .visit = visit_program,
                       .fn = &fn,
                       .ctx = ctx};
@@ -161,7 +103,7 @@ static int visit_task(sqlite3_stmt *stmt, const struct query *q, struct err *err
         .stage = sql_col_text(stmt, 2),
         .has_result = sql_col_text(stmt, 3)[0] != '\0',
     };
-    int rc = read_task(stmt, 4, &t.row, err);
+    int rc = statement_read(stmt, 4, &TASK_COLUMNS, &t.row, err);
     if (rc == 0 && t.has_result) {
         rc = digest_from_hex(sql_col_text(stmt, 3), &t.result_digest, err);
     }
@@ -172,7 +114,9 @@ int store_tasks(struct store *store, uint32_t program, store_task_fn *fn, void *
                 struct err *err)
 {
     struct query q = {
-        .sql = "SELECT t.task, c.name, s.name, r.digest, " TASK_COLUMNS " FROM tasks t"
+        .columns = &TASK_COLUMNS,
+        .prefix = "t.",
+        .sql = "SELECT t.task, c.name, s.name, r.digest, %s FROM tasks t"
                " JOIN programs p ON p.no = t.program"
                " JOIN cells c ON c.program = t.program AND c.cell = t.task / p.n_stages"
                " JOIN stages s ON s.program = t.program AND s.stage = t.task % p.n_stages"
@@ -202,7 +146,9 @@ static int visit_task_row(sqlite3_stmt *stmt, const struct query *q, struct err 
                        list->n);
     }
     ARRAY_GROW(list->rows, list->n, list->cap);
-    return read_task(stmt, 1, &list->rows[list->n++], err);
+    struct task_row *row = &list->rows[list->n++];
+    *row = (struct task_row){0};
+    return statement_read(stmt, 1, &TASK_COLUMNS, row, err);
 }
 
 int store_task_rows(struct store *store, uint32_t program, struct task_row **out, size_t *n,
@@ -210,7 +156,8 @@ int store_task_rows(struct store *store, uint32_t program, struct task_row **out
 {
     struct row_list list = {0};
     struct query q = {
-        .sql = "SELECT task, " TASK_COLUMNS " FROM tasks WHERE program=?1 ORDER BY task",
+        .sql = "SELECT task, %s FROM tasks WHERE program=?1 ORDER BY task",
+        .columns = &TASK_COLUMNS,
         .args = {program},
         .n_args = 1,
         .visit = visit_task_row,
@@ -230,7 +177,8 @@ static int visit_attempt(sqlite3_stmt *stmt, const struct query *q, struct err *
 {
     struct attempt_row a;
     store_attempt_fn **fn = q->fn;
-    int rc = read_attempt(stmt, 1, &a, err);
+    attempt_row_init(&a);
+    int rc = statement_read(stmt, 1, &ATTEMPT_COLUMNS, &a, err);
     return rc == 0 ? (*fn)(q->ctx, (uint32_t)sql_col_int(stmt, 0), &a, err) : rc;
 }
 
@@ -239,10 +187,9 @@ int store_attempts(struct store *store, uint32_t program, uint32_t task, store_a
 {
     bool one = task != UINT32_MAX;
     struct query q = {
-        .sql = one ? "SELECT task, " ATTEMPT_COLUMNS
-                     " FROM attempts WHERE program=?1 AND task=?2 ORDER BY no"
-                   : "SELECT task, " ATTEMPT_COLUMNS
-                     " FROM attempts WHERE program=?1 ORDER BY task, no",
+        .sql = one ? "SELECT task, %s FROM attempts WHERE program=?1 AND task=?2 ORDER BY no"
+                   : "SELECT task, %s FROM attempts WHERE program=?1 ORDER BY task, no",
+        .columns = &ATTEMPT_COLUMNS,
         .args = {program, task},
         .n_args = one ? 2 : 1,
         .visit = visit_attempt,
@@ -256,8 +203,8 @@ int store_live_attempts(struct store *store, uint32_t program, store_attempt_fn 
                         struct err *err)
 {
     struct query q = {
-        .sql = "SELECT task, " ATTEMPT_COLUMNS
-               " FROM attempts WHERE program=?1 AND state<>'ended' ORDER BY task",
+        .sql = "SELECT task, %s FROM attempts WHERE program=?1 AND state<>'ended' ORDER BY task",
+        .columns = &ATTEMPT_COLUMNS,
         .args = {program},
         .n_args = 1,
         .visit = visit_attempt,
@@ -349,46 +296,16 @@ static int visit_result(sqlite3_stmt *stmt, const struct query *q, struct err *e
                    : rc;
 }
 
-int store_results(struct store *store, uint32_t program, bool missing, store_result_fn *fn,
-                  void *ctx, struct err *err)
+int store_results(struct store *store, uint32_t program, store_result_fn *fn, void *ctx,
+                  struct err *err)
 {
     struct query q = {
         .sql =
             "SELECT r.task, r.attempt, r.digest FROM results r JOIN programs p ON p.no = r.program"
-            " WHERE r.program=?1 AND r.task < p.n_cells * p.n_stages AND (?2=0 OR (r.records=0 AND "
-            "(r.sealed=0 OR p.unsealed OR "
-            "p.unblinded)))"
-            " ORDER BY r.task",
-        .args = {program, missing},
-        .n_args = 2,
-        .visit = visit_result,
-        .fn = &fn,
-        .ctx = ctx,
-    };
-    return run_query(store, &q, err);
-}
-
-static int visit_record(sqlite3_stmt *stmt, const struct query *q, struct err *err)
-{
-    store_record_fn **fn = q->fn;
-    struct store_record r = {
-        .task = (uint32_t)sql_col_int(stmt, 0),
-        .fact = sql_col_int(stmt, 1) != 0,
-        .name = sql_col_text(stmt, 2),
-        .value_json = sql_col_text(stmt, 3),
-    };
-    return (*fn)(q->ctx, &r, err);
-}
-
-int store_records(struct store *store, uint32_t program, store_record_fn *fn, void *ctx,
-                  struct err *err)
-{
-    struct query q = {
-        .sql = "SELECT task, fact, name, value FROM records WHERE program=?1 ORDER BY task, fact, "
-               "name",
+            " WHERE r.program=?1 AND r.task < p.n_cells * p.n_stages ORDER BY r.task",
         .args = {program},
         .n_args = 1,
-        .visit = visit_record,
+        .visit = visit_result,
         .fn = &fn,
         .ctx = ctx,
     };

@@ -6,7 +6,7 @@
  * state.lock), any number of readers. Never on a network file system. The database is a projection:
  * `store_rebuild` (state/rebuild/rebuild.h) makes it again from the programs' folders.
  *
- * Writing: store_begin, store_apply and store_put_result as often as needed, store_commit. Commit
+ * Writing: store_begin, store_apply as often as needed, store_commit. Commit
  * appends the journal lines, syncs them, then commits the transaction: after a crash in between,
  * opening takes the lines over (a line that was synced took effect). After any error inside a
  * transaction only store_rollback is legal; it leaves file and database as before store_begin, and
@@ -16,9 +16,8 @@
  * SHA-256(previous hash in hex, followed by the canonical JSON of the row without "hash"); the
  * first row's previous hash is 64 zeros.
  *
- * Sealing (invariant 8): of a sealed result the store holds the digest only, until store_put_result
- * is called with its records after the program was unsealed or unblinded; before that it refuses
- * them.
+ * Of a result the store holds the digest alone, sealed or not (invariant 8): its metrics and facts
+ * are in the cell's folder.
  */
 #ifndef STATE_STORE_STORE_H
 #define STATE_STORE_STORE_H
@@ -30,7 +29,7 @@
 #include "prereg/program/program.h"
 #include "state/rows.h"
 
-#define STORE_SCHEMA_VERSION 4
+#define STORE_SCHEMA_VERSION 5
 
 struct store;
 
@@ -94,11 +93,6 @@ int store_program_create(struct store *store, const struct program *p,
 int store_apply(struct store *store, const struct state_row *rows, size_t n,
                 struct err *err) MUST_CHECK;
 
-/* Within a transaction, for a task that is done (its ATTEMPT_ENDED row has been applied): the
- * metrics and facts of its verified result.json become records. Doing it again changes nothing. */
-int store_put_result(struct store *store, uint32_t program, uint32_t task, const cJSON *result,
-                     struct err *err) MUST_CHECK;
-
 /* Reading. A visitor returns 0 to go on, other than 0 to stop; that value is handed back when it is
  * an error code (negative), else 0. Pointers given to it live during the call. */
 typedef int store_program_fn(void *ctx, const struct store_program *p, struct err *err);
@@ -155,12 +149,11 @@ typedef int store_run_fn(void *ctx, int64_t seq, const char *run, struct err *er
 int store_runs(struct store *store, uint32_t program, store_run_fn *fn, void *ctx,
                struct err *err) MUST_CHECK;
 
-/* Results of done tasks, in order, apparatus checks left out. missing: only those whose records may
- * be in the store and are not: what ACT_OPEN_RECORDS is about. */
+/* Results of done tasks, in order, apparatus checks left out. */
 typedef int store_result_fn(void *ctx, uint32_t task, uint32_t attempt_no,
                             const struct digest *digest, struct err *err);
-int store_results(struct store *store, uint32_t program, bool missing, store_result_fn *fn,
-                  void *ctx, struct err *err) MUST_CHECK;
+int store_results(struct store *store, uint32_t program, store_result_fn *fn, void *ctx,
+                  struct err *err) MUST_CHECK;
 
 /* The accepted result of a task: the attempt that left it, and the digest of its result.json.
  * *found is false when there is none. */
@@ -171,17 +164,6 @@ struct store_accepted {
 };
 int store_accepted(struct store *store, uint32_t program, uint32_t task, struct store_accepted *out,
                    bool *found, struct err *err) MUST_CHECK;
-
-struct store_record {
-    uint32_t task;
-    bool fact; /* else a metric */
-    const char *name;
-    const char *value_json; /* canonical JSON of the member in result.json */
-};
-
-typedef int store_record_fn(void *ctx, const struct store_record *r, struct err *err);
-int store_records(struct store *store, uint32_t program, store_record_fn *fn, void *ctx,
-                  struct err *err) MUST_CHECK;
 
 typedef int store_journal_fn(void *ctx, int64_t seq, const char *line, struct err *err);
 int store_journal(struct store *store, uint32_t program, int64_t from_seq, store_journal_fn *fn,

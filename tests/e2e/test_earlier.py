@@ -3,8 +3,9 @@
 writes a lost verdict.json again, the same bytes. Each fixture holds p/ (grid.toml, worker, lock) and state/ of a lab's folder.
 
 fixtures/finished_7da8867.tar.xz is older than verdict.json's effects and first_error and provenance.json's runs: the program of
-test_receipts.py with [run] slots = 2, and 1 from the end of its training on. fixtures/finished_ca88b79.tar.xz is that of a program which was
-amended, with a task that was retried (fixtures/make_finished.py made it)."""
+test_receipts.py with [run] slots = 2, and 1 from the end of its training on. fixtures/finished_ca88b79.tar.xz is older than schema 5
+of the database, which dropped the table of records: a program that was amended, with a task that was retried
+(fixtures/make_finished.py made it)."""
 
 import json
 import os
@@ -69,9 +70,8 @@ def serve_rebuild_export(place, kept):
     path = os.path.join(folder, "report/verdict.json")
     text, journal = content(path), content(folder, "journal.jsonl")
     first = export(place, kept, "of_folder", folder)
-    if kept is EARLY:
-        said = place.ctl("export", wanted=ANY).stderr  # by name: asked of the store
-        expect("of an older schema: start `preregd serve` once" in said, said)
+    said = place.ctl("export", wanted=ANY).stderr  # by name: asked of the store
+    expect("of an older schema: start `preregd serve` once" in said, said)
     place.serve()
     equal([p["state"] for p in place.status()], ["finished"], "the program")
     equal(place.ctl_json("export", "--out", place.path("served"))["verdict_is_early"], not kept.whole, "what export --json says")

@@ -110,9 +110,7 @@ static void answer_program(struct sim *s, const struct core_act *act)
             amend_ask_late(s, act->program);
         }
     }
-    if (act->kind == ACT_OPEN_RECORDS) {
-        ev.kind = CORE_RECORDS_OPENED;
-    } else if (act->kind == ACT_REPORT) {
+    if (act->kind == ACT_REPORT) {
         ev.kind = CORE_REPORTED;
     } else if (act->kind == ACT_WATCH_DISK) {
         ev.kind = CORE_DISK;
@@ -160,7 +158,6 @@ static void do_act(struct sim *s, const struct core_act *act)
         break;
     case ACT_WATCH_DISK:
     case ACT_WATCH_DATA:
-    case ACT_OPEN_RECORDS:
     case ACT_VERDICT:
     case ACT_REPORT: answer_program(s, act); break;
     case CORE_ACT_NR: sim_fail(s, "no such act");

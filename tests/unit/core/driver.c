@@ -31,7 +31,6 @@ static const char *const EVENTS[CORE_EVENT_NR] = {
     [CORE_DISK] = "disk",
     [CORE_MENDED] = "mended",
     [CORE_DAMAGED] = "damaged",
-    [CORE_RECORDS_OPENED] = "records_opened",
     [CORE_VERDICT_COMPUTED] = "verdict_computed",
     [CORE_VERDICT_FAILED] = "verdict_failed",
     [CORE_REPORTED] = "reported",

@@ -367,7 +367,7 @@ static void test_requests(void **state)
     driver_exit(&d, 2, 1, 0);
     driver_checked(&d, 2, 1, RESULT_VALID); /* something that can be seen */
     driver_at(&d, CORE_UNBLIND, 0, 0);
-    assert_true(driver_did(&d, ACT_OPEN_RECORDS));
+    assert_null(d.out.refusal);
     driver_at(&d, CORE_RETRY, 0, 0);
     assert_non_null(d.out.refusal);
     assert_non_null(strstr(d.out.refusal, "scores"));

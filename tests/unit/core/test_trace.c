@@ -62,7 +62,6 @@ static void test_smooth(void **state)
     for (uint32_t task = 0; task < 4; task++) {
         do_task(&d, task, 1);
     }
-    driver_step(&d, (struct core_event){.kind = CORE_RECORDS_OPENED, .program = 1});
     struct core_event verdict = {.kind = CORE_VERDICT_COMPUTED, .program = 1};
     driver_step(&d, verdict);
     driver_step(&d, verdict); /* said twice: nothing comes of it */

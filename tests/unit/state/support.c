@@ -203,13 +203,6 @@ static int dump_line(void *ctx, int64_t seq, const char *line, struct err *err)
     return 0;
 }
 
-static int dump_record(void *ctx, const struct store_record *r, struct err *err)
-{
-    (void)err;
-    strbuf_addf(ctx, "%u %d %s %s\n", r->task, r->fact, r->name, r->value_json);
-    return 0;
-}
-
 char *dump(struct store *store, uint32_t program)
 {
     struct strbuf out = STRBUF_INIT;
@@ -217,6 +210,5 @@ char *dump(struct store *store, uint32_t program)
     assert_int_equal(store_tasks(store, program, dump_task, &out, &err), 0);
     assert_int_equal(store_attempts(store, program, UINT32_MAX, dump_attempt, &out, &err), 0);
     assert_int_equal(store_journal(store, program, 1, dump_line, &out, &err), 0);
-    assert_int_equal(store_records(store, program, dump_record, &out, &err), 0);
     return strbuf_detach(&out);
 }

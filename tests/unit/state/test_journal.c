@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "state/columns.h"
 #include "state/journal/cursor.h"
 #include "state/journal/line.h"
 
@@ -237,6 +239,64 @@ static void test_kind_of_a_line(void **state)
     }
 }
 
+/* Another number in every member. */
+static void fill(const struct columns *columns, void *row)
+{
+    for (size_t i = 0; i < columns->n; i++) {
+        if (column_is_int(&columns->items[i])) {
+            const bool is_time = columns->items[i].type == COLUMN_TIME;
+            column_set_int(&columns->items[i], row, (is_time ? 1763694202123 : 3) + (int64_t)i);
+        }
+    }
+}
+
+static void compare(const struct columns *columns, const void *a, const void *b)
+{
+    for (size_t i = 0; i < columns->n; i++) {
+        const struct column *c = &columns->items[i];
+        char hex_a[DIGEST_HEX_SIZE];
+        char hex_b[DIGEST_HEX_SIZE];
+        const bool same = column_is_int(c)
+                              ? column_int(c, a) == column_int(c, b)
+                              : strcmp(column_text(c, a, hex_a), column_text(c, b, hex_b)) == 0;
+        if (!same && strcmp(c->name, "linked") != 0) { /* a link is a file: not journalled */
+            fail_msg("%s of %s is another one", c->name, columns->table);
+        }
+    }
+}
+
+/* A row that is written and read is the same in every column. */
+static void test_columns_survive(void **state)
+{
+    (void)state;
+    struct state_row row = {.kind = ROW_ATTEMPT_ENDED};
+    struct state_row read;
+    struct err err = {0};
+    fill(&TASK_COLUMNS, &row.after);
+    row.after.state = TASK_BLOCKED;
+    row.after.cause = CAUSE_CRASH;
+    row.after.ending = CAUSE_CANCELLED;
+    row.attempt = (struct attempt_row){.state = ATTEMPT_ENDED,
+                                       .id = "00000000-0000-4000-8000-000000000001",
+                                       .cause = CAUSE_CRASH,
+                                       .reason = END_SIGNALLED,
+                                       .section = SECTION_EVAL};
+    fill(&ATTEMPT_COLUMNS, &row.attempt);
+    cJSON *line = line_from_row(&row, "cell", "stage");
+    assert_int_equal(line_to_row(line, 1, &read, &err), 0);
+    compare(&TASK_COLUMNS, &row.after, &read.after);
+    compare(&ATTEMPT_COLUMNS, &row.attempt, &read.attempt);
+    cJSON_Delete(line);
+    row = (struct state_row){.kind = ROW_VERDICT};
+    fill(&PROGRAM_COLUMNS, &row.status);
+    (void)snprintf(row.status.outcome, sizeof(row.status.outcome), "up");
+    row.status.verdict_digest = digest_bytes("x", 1);
+    line = line_from_row(&row, NULL, NULL);
+    assert_int_equal(line_to_row(line, 1, &read, &err), 0);
+    compare(&PROGRAM_COLUMNS, &row.status, &read.status);
+    cJSON_Delete(line);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +307,7 @@ int main(void)
         cmocka_unit_test(test_file_is_read_as_memory_is),
         cmocka_unit_test(test_too_long_a_row),
         cmocka_unit_test(test_kind_of_a_line),
+        cmocka_unit_test(test_columns_survive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,16 +171,6 @@ static void write_attempt(struct fixture *f, uint32_t task, const char *exit, co
 #define RESULT                                                                                     \
     "{\"protocol\":1,\"metrics\":{\"acc\":{\"value\":0.5,\"n\":100}},\"facts\":{\"tokens\":12}}"
 
-static void put_result(struct fixture *f, uint32_t task)
-{
-    struct err err = {0};
-    cJSON *json = cJSON_Parse(RESULT);
-    assert_int_equal(store_begin(f->store, &err), 0);
-    assert_int_equal(store_put_result(f->store, f->no, task, json, &err), 0);
-    assert_int_equal(store_commit(f->store, &err), 0);
-    cJSON_Delete(json);
-}
-
 /* Task 0 crashes once and is done, 1 (sealed) is done, 2 is blocked and 3 therefore never run; 4
  * runs. */
 static void live_a_little(struct fixture *f)
@@ -194,7 +184,6 @@ static void live_a_little(struct fixture *f)
                                  walker_ready(w, 1)};
     must_commit(f, second, 4);
     write_attempt(f, 0, EXIT_DONE, RESULT);
-    put_result(f, 0);
     struct state_row third[] = {walker_start(w, 1), walker_run(w, 1), walker_done(w, 1, RESULT)};
     must_commit(f, third, 3);
     write_attempt(f, 1, EXIT_DONE, RESULT);

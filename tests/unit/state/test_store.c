@@ -251,41 +251,6 @@ static void test_all_or_nothing(void **state)
     free(after);
 }
 
-static void test_sealed(void **state)
-{
-    struct fixture *f = *state;
-    struct err err = {0};
-    cJSON *result = NULL;
-    const char *text =
-        "{\"metrics\":{\"acc\":{\"value\":0.5,\"n\":100}},\"facts\":{\"tokens\":12}}";
-    run_a_little(f);
-    assert_int_equal(json_parse(text, strlen(text), &result, &err), 0);
-    struct state_row rows[] = {walker_start(&f->w, 1), walker_run(&f->w, 1),
-                               walker_done(&f->w, 1, text)};
-    fixture_commit(f, rows, 3);
-    assert_int_equal(store_begin(f->store, &err), 0);
-    assert_int_equal(store_put_result(f->store, f->no, 0, result, &err),
-                     0); /* train is not sealed */
-    assert_int_equal(store_put_result(f->store, f->no, 1, result, &err), ERR_REFUSED);
-    assert_int_equal(store_put_result(f->store, f->no, 2, result, &err), ERR_NOT_FOUND);
-    assert_int_equal(store_commit(f->store, &err), 0);
-    char *dumped = dump(f->store, f->no);
-    assert_null(strstr(dumped, "1 0 acc"));
-    free(dumped);
-    struct state_row open =
-        program_row_make(&f->w, ROW_UNBLINDED, (struct program_row){.unblinded = true});
-    fixture_commit(f, &open, 1);
-    for (int i = 0; i < 2; i++) { /* the second time changes nothing */
-        assert_int_equal(store_begin(f->store, &err), 0);
-        assert_int_equal(store_put_result(f->store, f->no, 1, result, &err), 0);
-        assert_int_equal(store_commit(f->store, &err), 0);
-    }
-    dumped = dump(f->store, f->no);
-    assert_non_null(strstr(dumped, "1 0 acc {\"n\":100,\"value\":0.5}\n1 1 tokens 12\n"));
-    free(dumped);
-    cJSON_Delete(result);
-}
-
 static void test_two_owners(void **state)
 {
     struct fixture *f = *state;
@@ -396,9 +361,8 @@ static void test_damaged_far_page(void **state)
     int64_t page = 0;
     char *path = path_join(f->dir, "preregd.db");
     run_a_little(f);
-    assert_int_equal(sql_int(f->store->db,
-                             "SELECT rootpage FROM sqlite_master WHERE name='records'", &page,
-                             &err),
+    assert_int_equal(sql_int(f->store->db, "SELECT rootpage FROM sqlite_master WHERE name='stages'",
+                             &page, &err),
                      0);
     assert_true(page > 1);
     store_close(f->store);
@@ -715,7 +679,6 @@ int main(void)
         TEST(test_append_only),
         TEST(test_illegal_moves),
         TEST(test_all_or_nothing),
-        TEST(test_sealed),
         TEST(test_two_owners),
         TEST(test_lock_deleted),
         TEST(test_not_ours_alone),
