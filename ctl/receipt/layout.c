@@ -106,7 +106,7 @@ const char *layout_refuses(const char *name)
 {
     const size_t n = strlen(name);
     if (!text_is_utf8(name, n)) {
-        return "its name is no UTF-8";
+        return "its name is not UTF-8";
     }
     if (name[0] == '/' || strcmp(name, "..") == 0 || has_prefix(name, "../") ||
         strstr(name, "/../") != NULL || (n > 2 && strcmp(name + n - 3, "/..") == 0)) {

@@ -15,40 +15,40 @@
 static void about_records(const struct verifying *v, cJSON *list)
 {
     if (v->imported) {
-        json_push_string(list, "Nothing was run by preregd: the records are as the files said that "
-                               "were imported.");
+        json_push_string(list, "Nothing was run by preregd: the records are those of the imported "
+                               "files.");
         if (imported_lock(v->lock)) {
-            json_push_string(list, "The plan was locked when its records were already there: this "
-                                   "is no pre-registration.");
+            json_push_string(list, "The plan was locked when its records already existed: this is "
+                                   "not a pre-registration.");
         }
         return;
     }
     json_push_string(list, "That the workers which the lock pins gave these results: only running "
                            "a cell again shows it (`preregctl rerun`).");
     if (v->reruns->child != NULL) {
-        json_push_string(list, v->is_vouched
-                                   ? "That the rerun files tell what came out: it is the word of "
-                                     "their writer and of who signed SHA256SUMS."
-                                   : "That the rerun files tell what came out: it is the word of "
-                                     "their writer, whom nobody vouches for.");
+        json_push_string(
+            list, v->is_vouched ? "That the rerun files state the true results: they are the word "
+                                  "of their writer and of the signers of SHA256SUMS."
+                                : "That the rerun files state the true results: they are the word "
+                                  "of their writer, for whom no signature vouches.");
     }
     json_push_string(list,
                      "Hosts, processors, kernels, memory and times of attempts are the "
-                     "daemon's word; what a result says of its BLAS and threads was compared.");
-    json_push_string(list, "That nobody read a sealed score in the files: that leaves no trace.");
+                     "daemon's word; the BLAS and threads that a result states were compared.");
+    json_push_string(list,
+                     "That no person read a sealed score in the files: reading leaves no trace.");
     if (v->other_workers) {
         json_push_string(list,
                          "That the workers were those of the lock: attempts ran others, which "
                          "the plan allows ([pin] workers = \"record\").");
     }
     if (v->history.unverified) {
-        json_push_string(list,
-                         "UNVERIFIED HISTORY: the journal is not known to be whole: rows of it "
-                         "were lost, broken, or rebuilt from the cells' files.");
+        json_push_string(list, "UNVERIFIED HISTORY: the journal may be incomplete: rows of it were "
+                               "lost, broken, or rebuilt from the cells' files.");
     }
     if (v->history.status.unblinded) {
         json_push_string(list, "That the plan's later steps were blind: the scores were opened "
-                               "before the end, which the journal says.");
+                               "before the end, as the journal says.");
     }
 }
 
@@ -80,8 +80,8 @@ static cJSON *not_shown(const struct verifying *v)
     about_records(v, list);
     json_push_string(list, "The items behind the scores, the data and the workers: only their "
                            "digests are here.");
-    json_push_string(list, "Report and instruments are covered by sums alone and were not made "
-                           "again; they do not bind.");
+    json_push_string(list, "Report and instruments are covered only by the sums and were not "
+                           "recomputed; they do not bind.");
     return list;
 }
 

@@ -76,7 +76,7 @@ def test_folders(place):
         ("Records.json", lambda p: open(p, "w").close(), "only in the case of letters"),
         (unicodedata.normalize("NFD", "gríd.toml"), lambda p: open(p, "w").close(), "no receipt of this version has such a file"),
         ("x\n\x1b[31mred\x9b", lambda p: open(p, "w").close(), "no receipt of this version has such a file"),
-        (b"\xff\xfe".decode("utf-8", "surrogateescape"), lambda p: open(p, "w").close(), "no UTF-8"),
+        (b"\xff\xfe".decode("utf-8", "surrogateescape"), lambda p: open(p, "w").close(), "not UTF-8"),
         ("run.sh", lambda p: open(p, "w").close(), "no receipt of this version has such a file"),
         ("n" * 200, lambda p: open(p, "w").close(), "no receipt of this version has such a file"),
         ("grid.toml.lock.tsr", lambda p: os.truncate(os.open(p, os.O_CREAT | os.O_WRONLY), 1 << 40), "are read at most"),

@@ -454,7 +454,7 @@ static void test_other_files(void **state)
                  {"amendments/0001.json", "is not listed"},
                  {"apparatus/reference.json", "is not listed"},
                  {"signatures/x y.sig", "no receipt of this version"},
-                 {"a\xff", "no UTF-8"}};
+                 {"a\xff", "not UTF-8"}};
     const struct world *w = *state;
     struct err err;
     struct strbuf text = STRBUF_INIT;
