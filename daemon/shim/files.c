@@ -22,6 +22,7 @@
 
 #define EXIT_RESERVED_BYTES 4096
 #define START_WORKER_BYTES  80
+#define SPEC_PIECE_BYTES    ((size_t)8192)
 #define OLD_LOCK_FILE       "shim.lock" /* of older shims, which may still run */
 
 static const char *const reason_names[SHIM_REASON_NR] = {
@@ -119,14 +120,12 @@ static int strings_read(const cJSON *o, const char *key, char ***list, size_t *n
     return 0;
 }
 
-/* Reads path, checks protocol and, when given, the attempt. `name` is for messages. */
-static int read_json(const char *path, const char *name, const char *attempt, cJSON **out,
-                     struct err *err)
+/* After reading it, with what that returned: checks protocol and, when given, the attempt. `name`
+ * is for messages. */
+static int check_json(int rc, const char *name, const char *attempt, cJSON **out, struct err *err)
 {
     const char *id = NULL;
     int64_t protocol = 0;
-    *out = NULL;
-    int rc = json_read_file(path, SHIM_FILE_MAX, out, err);
     if (rc != 0) {
         if (rc == ERR_SYNTAX) {
             err->code = ERR_CORRUPT;
@@ -141,6 +140,13 @@ static int read_json(const char *path, const char *name, const char *attempt, cJ
         return err_set(err, ERR_CORRUPT, "%s is not of this attempt and protocol", name);
     }
     return 0;
+}
+
+static int read_json(const char *path, const char *name, const char *attempt, cJSON **out,
+                     struct err *err)
+{
+    *out = NULL;
+    return check_json(json_read_file(path, SHIM_FILE_MAX, out, err), name, attempt, out, err);
 }
 
 static int read_json_in(const char *folder, const char *name, const char *attempt, cJSON **out,
@@ -168,14 +174,41 @@ static int spec_read_rest(const cJSON *o, struct shim_spec *out, struct err *err
     return rc;
 }
 
+/* From its beginning, wherever its writer left the offset. */
+static int spec_read_text(int fd, struct strbuf *out, struct err *err)
+{
+    ssize_t n = 1;
+    while (n != 0) {
+        strbuf_reserve(out, SPEC_PIECE_BYTES);
+        n = pread(fd, out->buf + out->len, SPEC_PIECE_BYTES, (off_t)out->len);
+        if (n < 0 && errno != EINTR) {
+            return err_set_errno(err, errno, "read it");
+        }
+        out->len += n > 0 ? (size_t)n : 0;
+        out->buf[out->len] = '\0';
+        if (out->len > SHIM_FILE_MAX) {
+            return err_set(err, ERR_RANGE, "it has more than %zu KiB", SHIM_FILE_MAX >> 10);
+        }
+    }
+    return 0;
+}
+
+static int spec_read_json(int fd, cJSON **out, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    *out = NULL;
+    int rc = spec_read_text(fd, &text, err);
+    rc = rc == 0 ? json_parse(text.buf, text.len, out, err) : rc;
+    strbuf_release(&text);
+    return check_json(rc, "what to run", NULL, out, err);
+}
+
 int shim_spec_read(int fd, struct shim_spec *out, struct err *err)
 {
-    char path[32];
     cJSON *o = NULL;
     const char *exec = NULL;
     *out = (struct shim_spec){0};
-    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    int rc = read_json(path, "what to run", NULL, &o, err);
+    int rc = spec_read_json(fd, &o, err);
     if (rc == 0) {
         copy_text(out->attempt, sizeof(out->attempt), json_member(o, "attempt")->valuestring);
         rc = json_get_string(o, "exec", &exec, err);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 
 #define PROC_TEXT_MAX 16384
@@ -85,4 +86,17 @@ int64_t memory_oom_kills(void)
 {
     char text[PROC_TEXT_MAX];
     return proc_read("/proc/vmstat", text) ? field(text, "\noom_kill ") : -1;
+}
+
+/* /proc/vmstat has 170 lines, summed over all processors for every reader. */
+int64_t memory_oom_kills_lately(int64_t age_ms)
+{
+    static int64_t kills;
+    static int64_t read_ms = -1; /* monotonic */
+    const int64_t now_ms = clock_mono().ms;
+    if (read_ms < 0 || now_ms - read_ms > age_ms) {
+        kills = memory_oom_kills();
+        read_ms = now_ms;
+    }
+    return kills;
 }

@@ -21,5 +21,7 @@ int64_t memory_exact(const struct pid_list *tree);
 
 /* Processes that the kernel's OOM killer has ended since boot; -1 unknown. */
 int64_t memory_oom_kills(void);
+/* The same, as this process or the one that it was forked from read it at most `age_ms` ago. */
+int64_t memory_oom_kills_lately(int64_t age_ms);
 
 #endif

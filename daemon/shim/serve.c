@@ -19,12 +19,14 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "daemon/shim/memory.h"
 #include "daemon/shim/spawn.h"
 
-#define OWN_NAME  "prereg-spawner" /* as `ps -c` shows it; its shims have their own again */
-#define SHIM_NAME "prereg-shim"
-#define N_ENDED   256u /* whose wait status is kept */
-#define N_TRIES   2    /* a spare may have been killed */
+#define OWN_NAME   "prereg-spawner" /* as `ps -c` shows it; its shims have their own again */
+#define SHIM_NAME  "prereg-shim"
+#define N_ENDED    256u /* whose wait status is kept */
+#define N_TRIES    2    /* a spare may have been killed */
+#define OOM_AGE_MS 1000 /* half of what a shim accepts (watch.c) */
 
 struct spawner {
     int fd;
@@ -99,6 +101,7 @@ static int make_spare(struct spawner *s)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
         return errno;
     }
+    (void)memory_oom_kills_lately(OOM_AGE_MS); /* the shim takes it over, if it is used soon */
     pid_t pid = fork();
     if (pid == 0) {
         (void)close(ends[0]);

@@ -25,6 +25,7 @@
 #include "daemon/shim/fence.h"
 #include "daemon/shim/files.h"
 #include "daemon/shim/group.h"
+#include "daemon/shim/mark.h"
 #include "daemon/shim/pid.h"
 #include "daemon/shim/serve.h"
 #include "daemon/shim/spawn.h"
@@ -57,6 +58,7 @@ static struct {
     char cpu[sizeof(((struct shim_start *)0)->cpu)];
     char boot_id[sizeof(((struct shim_start *)0)->boot_id)];
     char host[sizeof(((struct shim_start *)0)->host)];
+    int oom; /* of the spawner, or the shim: inherited */
 } machine;
 
 static void look_at_machine(void)
@@ -64,6 +66,7 @@ static void look_at_machine(void)
     machine_kernel(machine.kernel, sizeof(machine.kernel));
     machine_cpu(machine.cpu, sizeof(machine.cpu));
     clock_boot_id(machine.boot_id);
+    machine.oom = mark_oom_read(0);
     if (gethostname(machine.host, sizeof(machine.host) - 1) != 0) {
         (void)snprintf(machine.host, sizeof(machine.host), "unknown");
     }
@@ -141,7 +144,8 @@ static int start_worker(struct shim *s, struct worker *w, struct err *err)
                                      .group_fd = s->group_fd,
                                      .start_fd = s->start_fd,
                                      .reserved = s->reserved,
-                                     .start_text = &text};
+                                     .start_text = &text,
+                                     .oom_adjustment = mark_oom_adjustment(machine.oom)};
     *w = (struct worker){0};
     int rc = describe_start(s, &start, err);
     rc = rc == 0 ? shim_start_prepare(&start, s->reserved, &text, err) : rc;

@@ -33,6 +33,7 @@
 #define LOG_MAX_BYTES  ((off_t)48 * 1024 * 1024)
 #define DISK_TRY_BYTES ((int64_t)1024 * 1024)
 #define REAP_PAUSE_MS  2
+#define OOM_AGE_MS     2000 /* of the count of OOM kills before the worker */
 
 struct watched_log {
     off_t seen; /* its length at the last tick */
@@ -297,7 +298,7 @@ int watch_run(pid_t worker, const sigset_t *set, const struct watch_limits *limi
     struct watch w = {.worker = worker,
                       .limits = limits,
                       .exit = out,
-                      .oom_kills = memory_oom_kills(),
+                      .oom_kills = memory_oom_kills_lately(OOM_AGE_MS),
                       .log_due_ms = clock_mono().ms + LOG_TICK_MS,
                       .tree_due_ms = clock_mono().ms + MEMORY_TICK_MS};
     int64_t begun_ms = clock_mono().ms;

@@ -36,7 +36,6 @@ struct child {
     const struct worker_plan *plan;
     pid_t shim;
     unsigned long limit; /* mark.h */
-    int oom;
     struct pid_stat own;
     bool announced;
     int why; /* errno of what failed, start.json unless `announced`; 0: nothing did */
@@ -86,7 +85,8 @@ static void child_announce(struct child *c)
     c->announced = true;
 }
 
-/* The process up to its execve. It leaves silently if the shim is gone. */
+/* The process up to its execve. It leaves silently if the shim is gone. Standard input is /dev/null
+ * already, as the shim's. */
 static int child_run(void *arg)
 {
     struct child *c = arg;
@@ -98,10 +98,9 @@ static int child_run(void *arg)
     mark_set(c->limit);
     child_announce(c);
     (void)setpgid(0, 0);
-    child_open(c, "/dev/null", O_RDONLY, STDIN_FILENO);
     child_open(c, SHIM_STDOUT_FILE, O_WRONLY | O_CREAT | O_APPEND, STDOUT_FILENO);
     child_open(c, SHIM_STDERR_FILE, O_WRONLY | O_CREAT | O_APPEND, STDERR_FILENO);
-    child_prefer_for_oom(c->oom);
+    child_prefer_for_oom(c->plan->oom_adjustment);
     struct rlimit none = {0, 0};
     (void)setrlimit(RLIMIT_CORE, &none);
     sigset_t mask;
@@ -168,10 +167,7 @@ int worker_start(const struct worker_plan *plan, struct worker *out, struct err 
     if (c == MAP_FAILED) {
         return err_set_errno(err, errno, "map a stack");
     }
-    *c = (struct child){.plan = plan,
-                        .shim = getpid(),
-                        .limit = mark_limit(plan->spec->attempt),
-                        .oom = mark_oom_adjustment(mark_oom_read(0))};
+    *c = (struct child){.plan = plan, .shim = getpid(), .limit = mark_limit(plan->spec->attempt)};
     pid_t pid = start_process(plan->group_fd, c, &out->in_group);
     int rc = 0;
     if (pid < 0) {

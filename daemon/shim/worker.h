@@ -22,6 +22,7 @@ struct worker_plan { /* all borrowed */
     int start_fd;              /* of start.json */
     bool reserved;             /* shim_exit_reserve() */
     struct strbuf *start_text; /* shim_start_prepare(), finished by the worker's process */
+    int oom_adjustment;        /* mark_oom_adjustment() */
 };
 
 struct worker {
