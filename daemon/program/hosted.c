@@ -339,10 +339,18 @@ char *hosted_task_folder(const struct hosted *h, uint32_t task)
                      p->stages[hosted_stage(h, task)].name);
 }
 
+/* Older versions wrote four digits: their folders keep their names. */
 char *hosted_attempt_folder(const struct hosted *h, uint32_t task, uint32_t no, const char *id)
 {
     char *folder = hosted_task_folder(h, task);
-    char *out = xasprintf("%s/attempt-%04u-%s", folder, no, id);
+    char *out = xasprintf("%s/attempt-%02u-%s", folder, no, id);
+    char *old = xasprintf("%s/attempt-%04u-%s", folder, no, id);
+    if (file_kind_at(out) == FILE_ABSENT && file_kind_at(old) != FILE_ABSENT) {
+        char *absent = out;
+        out = old;
+        old = absent;
+    }
+    free(old);
     free(folder);
     return out;
 }

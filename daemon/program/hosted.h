@@ -167,7 +167,9 @@ const char *hosted_history(const struct hosted *h);
 bool hosted_is_check(const struct hosted *h, uint32_t task);
 size_t hosted_cell(const struct hosted *h, uint32_t task); /* of the grid alone */
 size_t hosted_stage(const struct hosted *h, uint32_t task);
-/* Heap strings: cells/<cell>/<stage> or apparatus/<name>, and the attempt's folder in it. */
+/* Heap strings: cells/<cell>/<stage> or apparatus/<name>, and the attempt's folder in it. Two
+ * digits of its number keep the target of the link of its result (act_link.c) within the 59 bytes
+ * that ext4 stores in an inode: the link takes no block. */
 char *hosted_task_folder(const struct hosted *h, uint32_t task) __attribute__((returns_nonnull));
 char *hosted_attempt_folder(const struct hosted *h, uint32_t task, uint32_t no, const char *id)
     __attribute__((returns_nonnull));

@@ -1,5 +1,5 @@
 /*
- * ACT_LINK: makes cells/<cell>/<stage>/result.json a link to attempt-NNNN-<uuid>/result.json, for
+ * ACT_LINK: makes cells/<cell>/<stage>/result.json a link to attempt-NN-<uuid>/result.json, for
  * people, the report and rebuild. Tasks that depend on this one find their input by the journal
  * (inputs.h).
  *
@@ -132,9 +132,11 @@ void shell_link_result(struct shell *sh, const struct core_act *act)
     }
     char *folder = hosted_task_folder(h, act->task);
     if (rc == 0) {
-        char *target = xasprintf("attempt-%04u-%s/%s", a.attempt_no, a.attempt_id, RESULT_FILE);
+        char *attempt = hosted_attempt_folder(h, act->task, a.attempt_no, a.attempt_id);
+        char *target = path_join(path_name(attempt), RESULT_FILE);
         rc = link_at(folder, target, &err);
         free(target);
+        free(attempt);
     }
     if (rc != 0) {
         log_error("%s: %s", h->id, err.msg);

@@ -20,7 +20,7 @@ static char *task_folder(const struct rebuilding *r, uint32_t task)
                      p->stages[task % p->n_stages].name);
 }
 
-/* "attempt-0003-<uuid>" */
+/* "attempt-03-<uuid>", or "attempt-0003-<uuid>" of an older version */
 static bool parse_name(const char *name, struct found_attempt *out)
 {
     static const char PREFIX[] = "attempt-";

@@ -71,7 +71,7 @@ int rebuild_remove_new(const char *dir, struct err *err) MUST_CHECK;
 #define REBUILD_DATABASE "preregd.db.rebuild"
 
 /* attempts.c */
-struct found_attempt { /* a folder attempt-NNNN-<uuid> */
+struct found_attempt { /* a folder attempt-NN-<uuid> */
     char *path;
     uint32_t no;
     char id[UUID_TEXT_SIZE];

@@ -34,7 +34,12 @@ static double came(const char *folder, const struct apparatus *check, const cJSO
         return value;
     }
     char *path =
-        xasprintf("%s/apparatus/%s/attempt-%04d-%s/result.json", folder, check->name, (int)no, id);
+        xasprintf("%s/apparatus/%s/attempt-%02d-%s/result.json", folder, check->name, (int)no, id);
+    if (file_kind_at(path) == FILE_ABSENT) { /* of an older version */
+        free(path);
+        path = xasprintf("%s/apparatus/%s/attempt-%04d-%s/result.json", folder, check->name,
+                         (int)no, id);
+    }
     if (file_kind_at(path) == FILE_REGULAR &&
         json_read_file_lax(path, RESULT_BYTES_MAX, &result, &ignored) == 0) {
         const cJSON *v = member(member(result, "metrics"), metric + 1);

@@ -3,10 +3,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "base/file.h"
 #include "base/xalloc.h"
 #include "daemon/program/hosted.h"
 #include "daemon/shell/attempts.h"
@@ -139,6 +141,44 @@ static void test_times_of_tasks(void **state)
     hosted_free(h);
 }
 
+/* A new folder's name is short enough for the link of its result to take no block of an ext4; a
+ * folder of an older version is found by its own name. */
+static void test_attempt_folder(void **state)
+{
+    (void)state;
+    static char id[] = "0d3b7a52-4a5f-4e0e-9a51-6c2f5f0e8a11";
+    struct cell cell = {.folder = "arm=a"};
+    struct stage stage = {.name = "t"};
+    struct program program = {.cells = &cell, .n_cells = 1, .stages = &stage, .n_stages = 1};
+    struct bundle bundle = {.refs = 1, .program = &program};
+    struct err err;
+    char dir[] = "/tmp/hosted_test_XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    struct hosted *h = hosted_new(1, dir, "little-00000000");
+    h->plan = &bundle;
+    h->n_tasks = 1;
+    char *task = hosted_task_folder(h, 0);
+    char *made = hosted_attempt_folder(h, 0, 99, id);
+    char *target = path_join(path_name(made), "result.json");
+    same(path_name(made), "attempt-99-0d3b7a52-4a5f-4e0e-9a51-6c2f5f0e8a11");
+    assert_int_equal(strlen(target), 59);
+    char *old = xasprintf("%s/attempt-0099-%s", task, id);
+    assert_int_equal(dir_make(old, 0700, &err), 0);
+    char *found = hosted_attempt_folder(h, 0, 99, id);
+    same(found, old);
+    assert_int_equal(dir_make(made, 0700, &err), 0);
+    free(found);
+    found = hosted_attempt_folder(h, 0, 99, id);
+    same(found, made);
+    char *const all[] = {found, old, target, made, task};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        free(all[i]);
+    }
+    h->plan = NULL;
+    hosted_free(h);
+    assert_int_equal(dir_remove(dir, &err), 0);
+}
+
 /* The same of one that runs: what it did since it was first seen, and by the monotonic clock. */
 static void test_pace(void **state)
 {
@@ -171,6 +211,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reasons), cmocka_unit_test(test_host_is_well_again),
-        cmocka_unit_test(test_times_of_tasks), cmocka_unit_test(test_pace)};
+        cmocka_unit_test(test_times_of_tasks), cmocka_unit_test(test_attempt_folder),
+        cmocka_unit_test(test_pace)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
