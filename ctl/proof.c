@@ -1,7 +1,7 @@
 /*
- * The order of the steps: load, files, trust, workers, then the proofs of truthtable/. Workers run
- * only when nothing before was wrong; the proofs run in any case, so that a user sees all errors at
- * once.
+ * The order of the steps: load, files, trust, workers, then the proofs of truthtable/. Each runs
+ * where the parts of the file that it reads have no errors, whatever is wrong elsewhere, so that a
+ * user sees all errors at once and none that follows from another.
  */
 #include "ctl/proof.h"
 
@@ -11,6 +11,27 @@
 #include "ctl/load.h"
 #include "ctl/machine_rate.h"
 #include "prereg/program/open_reads.h"
+
+/* Drops everything but the diagnostics. */
+static void proof_drop(struct proof *proof)
+{
+    if (proof->has_report) {
+        check_release(&proof->report);
+    }
+    if (proof->described) {
+        describe_release(&proof->describe);
+    }
+    program_free(proof->program);
+    proof->program = NULL;
+    proof->has_report = false;
+    proof->described = false;
+}
+
+void proof_release(struct proof *proof)
+{
+    proof_drop(proof);
+    diag_release(&proof->diag);
+}
 
 /* The diagnostics in the order in which they were found. */
 static cJSON *diag_json(const struct diag *diag)
@@ -31,48 +52,72 @@ static cJSON *diag_json(const struct diag *diag)
 }
 
 /* Asks whether what the program names may be executed. Without a state folder nothing is
- * remembered. */
-static int may_run(const struct trust_ask *trust, const struct program *p, struct err *err)
+ * remembered. Of a program with errors nobody is asked: only what may run anyway does. */
+static int may_run(const struct trust_ask *trust, const struct program *p, bool is_faulty,
+                   struct err *err)
 {
     struct err nowhere;
     char *state = NULL;
     bool found = load_state_folder(trust->state, &state, &nowhere) == 0;
     const struct trust_ask ask = {
-        .state = found ? state : NULL, .run = trust->run, .all = trust->all};
+        .state = found ? state : NULL, .run = trust->run, .all = trust->all, .quiet = is_faulty};
     int rc = trust_commands(&ask, p, err);
     free(state);
     return rc;
 }
 
-/* All steps after loading. Errors of the program go to the diagnostics; only failures of the
+/* What is being proved: a program, and which of its parts are sound. */
+struct proving {
+    const struct program *program;
+    const struct program_sound *sound;
+    const struct trust_ask *trust; /* NULL: no worker is asked */
+    bool is_faulty;                /* it has errors already */
+};
+
+/* Asks the workers what they are about to do, and holds the plan against it. Failures of the
  * machine, and the user's refusal, are returned. */
-static int prove(struct proof *proof, const struct trust_ask *trust, struct err *err)
+static int ask_workers(struct proof *proof, const struct proving *x, struct err *err)
 {
-    const bool no_run = trust == NULL;
-    const struct program *p = proof->program;
-    program_check_files(p, &proof->diag);
-    if (!no_run && proof->diag.n_errors == 0) {
-        int rc = may_run(trust, p, err);
-        if (rc != 0) {
-            return rc;
-        }
-        const struct describe_how how = {.flops_per_second = machine_rate(trust->state, p)};
-        rc = describe_run(p, &how, &proof->describe, &proof->diag, err);
-        proof->described = true;
-        if (rc != 0) {
-            return err_wrap(err, "ask the workers");
-        }
-        describe_check_metrics(p, proof->describe.json, &proof->diag);
-        describe_check_memory(p, proof->describe.json, 0, &proof->diag);
+    const struct program *p = x->program;
+    int rc = may_run(x->trust, p, x->is_faulty, err);
+    if (rc == ERR_REFUSED && x->is_faulty) {
+        err_clear(err);
+        return 0;
     }
-    /* with --no-run this becomes a note */
-    if (no_run || proof->described) {
-        describe_check_items(p, no_run ? NULL : proof->describe.json, &proof->diag);
+    if (rc != 0) {
+        return rc;
+    }
+    const struct describe_how how = {.flops_per_second = machine_rate(x->trust->state, p)};
+    rc = describe_run(p, &how, &proof->describe, &proof->diag, err);
+    proof->described = true;
+    if (rc != 0) {
+        return err_wrap(err, "ask the workers");
+    }
+    if (x->sound->measures && x->sound->apparatus) {
+        describe_check_metrics(p, proof->describe.json, &proof->diag);
+    }
+    describe_check_memory(p, proof->describe.json, 0, &proof->diag);
+    return 0;
+}
+
+/* The proofs of truthtable/: all of them where the decision is sound, else what rests on sound
+ * parts alone. */
+static int prove_decision(struct proof *proof, const struct proving *x, struct err *err)
+{
+    const struct program *p = x->program;
+    const cJSON *said = proof->described ? proof->describe.json : NULL;
+    if (!x->sound->decision) {
+        if (x->sound->conditions) {
+            check_conditions(p, x->sound->forecasts, &proof->diag);
+        }
+        if (x->sound->table) {
+            check_table_alone(p, &proof->diag);
+        }
+        return 0;
     }
     check_factors(p, &proof->diag);
     open_reads_check(p, &proof->diag);
-    check_floors(p, proof->described ? proof->describe.json : NULL, &proof->diag);
-    const cJSON *said = proof->described ? proof->describe.json : NULL;
+    check_floors(p, said, &proof->diag);
     int rc = check_run(p, said, &proof->report, &proof->diag, err);
     proof->has_report = rc == 0;
     if (rc != 0) {
@@ -81,28 +126,46 @@ static int prove(struct proof *proof, const struct trust_ask *trust, struct err 
     return rc == ERR_INVALID ? 0 : rc;
 }
 
-int proof_run(const char *path, const struct trust_ask *trust, struct proof *out, struct err *err)
+/* All steps after loading, each where its premises hold. Errors of the program go to the
+ * diagnostics; only failures of the machine, and the user's refusal, are returned. */
+static int prove(struct proof *proof, const struct proving *x, struct err *err)
 {
-    *out = (struct proof){0};
-    diag_init(&out->diag, path);
-    int rc = program_load(path, &out->program, &out->diag, err);
+    const bool no_run = x->trust == NULL;
+    const size_t n_before = proof->diag.n_errors;
+    if (x->sound->files) {
+        program_check_files(x->program, &proof->diag);
+    }
+    const bool files_hold = x->sound->files && proof->diag.n_errors == n_before;
+    int rc =
+        !no_run && files_hold && x->sound->tasks && x->sound->run ? ask_workers(proof, x, err) : 0;
     if (rc != 0) {
         return rc;
     }
-    rc = prove(out, trust, err);
-    return rc == 0 ? diag_result(&out->diag, err) : rc;
+    /* with --no-run this becomes a note */
+    if (x->sound->measures && x->sound->tasks && (no_run || proof->described)) {
+        describe_check_items(x->program, no_run ? NULL : proof->describe.json, &proof->diag);
+    }
+    return prove_decision(proof, x, err);
 }
 
-void proof_release(struct proof *proof)
+/* A program with errors is proved as far as it goes, for its errors alone. */
+int proof_run(const char *path, const struct trust_ask *trust, struct proof *out, struct err *err)
 {
-    if (proof->has_report) {
-        check_release(&proof->report);
+    struct program_sound sound;
+    *out = (struct proof){0};
+    diag_init(&out->diag, path);
+    int rc = program_load_sound(path, &out->program, &sound, &out->diag, err);
+    const bool is_faulty = rc != 0;
+    if (out->program == NULL || (is_faulty && rc != ERR_INVALID)) {
+        return rc;
     }
-    if (proof->described) {
-        describe_release(&proof->describe);
+    const struct proving x = {
+        .program = out->program, .sound = &sound, .trust = trust, .is_faulty = is_faulty};
+    rc = prove(out, &x, err);
+    if (is_faulty) {
+        proof_drop(out);
     }
-    program_free(proof->program);
-    diag_release(&proof->diag);
+    return rc == 0 ? diag_result(&out->diag, err) : rc;
 }
 
 cJSON *proof_json(const struct proof *proof)

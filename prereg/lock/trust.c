@@ -215,8 +215,8 @@ int trust_commands(const struct trust_ask *ask, const struct program *p, struct 
     }
     int rc = find_unknown(ask, p, &list, u, &n, err);
     if (rc == 0 && n > 0 && !run) {
-        rc = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1 ? ask_on_terminal(p, u, n, err)
-                                                                     : refuse(p, u, n, err);
+        const bool asks = !ask->quiet && isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
+        rc = asks ? ask_on_terminal(p, u, n, err) : refuse(p, u, n, err);
     }
     if (rc == 0 && n > 0 && path != NULL) {
         remember(path, p, u, n);

@@ -21,6 +21,7 @@ struct trust_ask {
     const char *state; /* the state folder; NULL: there is none, nothing is known or remembered */
     bool run;          /* --run: do not ask */
     bool all;          /* the stages themselves are executed, also those with describe = false */
+    bool quiet;        /* refuse instead of asking */
 };
 
 /* 0 when every command that --describe (with `all`: try and submit) would execute may run; new ones

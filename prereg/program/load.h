@@ -99,7 +99,10 @@ void load_counters(struct load *l);    /* [counter] */
 void load_inputs(struct load *l);      /* [[input]] */
 void load_outcomes(struct load *l);    /* [outcome] */
 void load_table(struct load *l);       /* [table] */
-void load_rules(struct load *l);       /* [exclusion] [validity] [pin] [lock] */
+void load_exclusion(struct load *l);   /* [exclusion] */
+void load_validity(struct load *l);    /* [validity] */
+void load_pin(struct load *l);         /* [pin] */
+void load_lock_rule(struct load *l);   /* [lock] */
 void load_forecasts(struct load *l);   /* [forecast] */
 void load_instruments(struct load *l); /* [instrument.*] */
 void load_apparatus(struct load *l);   /* [apparatus.*] */

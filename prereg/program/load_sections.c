@@ -10,7 +10,7 @@
 
 /* budget: the share of tasks that may be lost; every_cell: whether an excluded cell fails a
  * counter. */
-static void load_exclusion(struct load *l)
+void load_exclusion(struct load *l)
 {
     static const char *const keys[] = {"budget", "every_cell"};
     static const char *const every_cell[] = {"unknown", "fails", NULL};
@@ -51,7 +51,7 @@ static void load_validity_entry(struct load *l, const struct toml_node *t)
     }
 }
 
-static void load_validity(struct load *l)
+void load_validity(struct load *l)
 {
     const struct toml_node *section = load_section(l, "validity", TOML_TABLE, RULES_MAX);
     if (section == NULL) {
@@ -89,7 +89,7 @@ void load_forecasts(struct load *l)
 }
 
 /* files: more files to pin; workers: what happens when a worker has changed. */
-static void load_pin(struct load *l)
+void load_pin(struct load *l)
 {
     static const char *const keys[] = {"files", "workers"};
     static const char *const workers[] = {"refuse", "record", NULL};
@@ -127,7 +127,7 @@ static void load_pin(struct load *l)
     }
 }
 
-static void load_lock(struct load *l)
+void load_lock_rule(struct load *l)
 {
     static const char *const keys[] = {"sign"};
     static const char *const sign[] = {"optional", "required", NULL};
@@ -139,12 +139,4 @@ static void load_lock(struct load *l)
     size_t word = 0;
     (void)load_word(l, t, "sign", sign, &word);
     l->p->sign_required = word == 1;
-}
-
-void load_rules(struct load *l)
-{
-    load_exclusion(l);
-    load_validity(l);
-    load_pin(l);
-    load_lock(l);
 }

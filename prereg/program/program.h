@@ -95,6 +95,25 @@ int program_load_from(const char *path, const char *folder, struct program **out
                       struct err *err) MUST_CHECK;
 void program_free(struct program *p); /* NULL is fine */
 
+/* Which parts of a file are without errors, each with all that it builds on: what may be checked of
+ * it although other parts are wrong, so that a user sees all faults at once. */
+struct program_sound {
+    bool files;      /* [data], stages, [pin], apparatus: what program_check_files() reads */
+    bool tasks;      /* factors, stages, their parameters: the cells are expanded */
+    bool run;        /* [run] */
+    bool measures;   /* and what they are metrics of */
+    bool conditions; /* all that conditions name */
+    bool forecasts;  /* and what those of forecasts name */
+    bool table;      /* inputs, outcomes, rows */
+    bool apparatus;
+    bool decision; /* all that a verdict rests on */
+};
+
+/* program_load(), but *out is there although there are errors: as far as it was read, only for what
+ * is sound. NULL when the file cannot be read or is not TOML. Warnings and errors are the same. */
+int program_load_sound(const char *path, struct program **out, struct program_sound *sound,
+                       struct diag *diag, struct err *err) MUST_CHECK;
+
 /* Loading opens no other file. This does: every [data], [pin] file, apparatus model and worker
  * must be there and of a kind that can be pinned; errors with their places. */
 void program_check_files(const struct program *p, struct diag *diag);

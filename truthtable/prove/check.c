@@ -25,11 +25,47 @@ int check_run(const struct program *p, const cJSON *describe, struct check_repor
         check_plan(out, describe);
     }
     if (rc != 0) { /* all faults at once: the table's need no conditions */
-        check_table(out, diag);
+        check_table_alone(p, diag);
         *out = (struct check_report){.program = p, .arena = out->arena};
     }
     rules_release(&rules);
     return rc;
+}
+
+/* Parses one condition for its errors. */
+static void check_condition(const struct cond_text *text, const struct program *p,
+                            enum cond_use use, struct fact_table *facts, struct diag *diag)
+{
+    if (text->text[0] != '\0') {
+        (void)cond_parse(text, p, use, facts, diag);
+    }
+}
+
+void check_conditions(const struct program *p, bool forecasts, struct diag *diag)
+{
+    struct arena arena;
+    struct fact_table facts = {.arena = &arena};
+    arena_init(&arena);
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        for (size_t l = 0; l < p->inputs[i].n_levels; l++) {
+            check_condition(&p->inputs[i].levels[l].condition, p, COND_USE_INPUT, &facts, diag);
+        }
+    }
+    for (size_t i = 0; i < p->n_validity; i++) {
+        check_condition(&p->validity[i].condition, p, COND_USE_VALIDITY, &facts, diag);
+    }
+    for (size_t i = 0; forecasts && i < p->n_forecasts; i++) {
+        check_condition(&p->forecasts[i].condition, p, COND_USE_FORECAST, &facts, diag);
+    }
+    arena_release(&arena);
+}
+
+void check_table_alone(const struct program *p, struct diag *diag)
+{
+    struct check_report r = {.program = p};
+    arena_init(&r.arena);
+    check_table(&r, diag);
+    check_release(&r);
 }
 
 /* Compiles the rules only for the layout of contrasts; none of the proofs runs. */

@@ -123,6 +123,14 @@ int check_run(const struct program *p, const cJSON *describe, struct check_repor
               struct diag *diag, struct err *err) MUST_CHECK;
 void check_release(struct check_report *r);
 
+/* Adds the errors of each condition alone, for a program whose other parts have errors; what
+ * conditions name must have none, and `forecasts` says whether that holds of theirs. Conditions
+ * without a text are left out: their place has an error already. */
+void check_conditions(const struct program *p, bool forecasts, struct diag *diag);
+/* Adds the holes and clashes of the table, likewise; inputs, outcomes and rows must have no errors.
+ */
+void check_table_alone(const struct program *p, struct diag *diag);
+
 /* Adds an error for each factor whose levels make the same tasks; nothing when conditions do not
  * compile. Apart from check_run(), for it is about what runs: not about imported records, but about
  * an amendment, which may change the parameters that take a factor. */

@@ -2,10 +2,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/xalloc.h"
 #include "ctl/proof.h"
 #include "ctl/templates.h"
 #include "ctl/text/check_text.h"
@@ -95,12 +98,77 @@ static void test_json(void **state)
     release(&c);
 }
 
+/* One file with a fault in every part: each is reported, and nothing that follows from another. */
+static const char faults[] =
+    "[program]\nname = \"faults\"\nschema = 1\nquestion = \"Which?\"\n"
+    "[[factor]]\nname = \"arm\"\nlevels = [\"a\", \"b\"]\n"
+    "[[factor]]\nname = \"seed\"\nlevels = [1, 2]\nreplicate = true\n"
+    "[stage.score]\ncommand = [\"./absent.py\"]\nparams = { arm = \"$arm\", seed = \"$seed\" }\n"
+    "[measure]\nacc = { metric = \"score.acc\", items = 100, chance = 0.25, floor = 0.5 }\n"
+    "[contrast]\narm = { between = { arm = [\"a\", \"b\"] } }\n"
+    "[counter]\nk = { contrast = \"arm\", clears = \"every_cell\", binds = true }\n"
+    "[[input]]\nname = \"cleared\"\n"
+    "levels = [[\"yes\", \"counter.kk == 1\"], [\"no\", \"counter.k == 0\"]]\n"
+    "[table]\ninputs = [\"cleared\"]\nrows = [[\"yes\", \"up\"]]\n"
+    "[outcome]\nup = { prior = 0.5, title = \"Up\" }\ndown = { prior = 0.4, title = \"Down\" }\n"
+    "[exclusion]\nbudgett = 0.1\n";
+
+static size_t count_of(const struct diag *diag, const char *words)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < diag->n_items; i++) {
+        n += diag->items[i].level == DIAG_ERROR && strstr(diag->items[i].msg, words) != NULL;
+    }
+    return n;
+}
+
+static void test_all_faults_at_once(void **state)
+{
+    static const struct {
+        const char *more; /* appended to the file */
+        size_t n_errors;
+        const char *words;
+    } cases[] = {
+        {"", 4, "unknown key \"budgett\""},
+        {"", 4, "absent.py"},
+        {"", 4, "there is no counter \"kk\""},
+        {"", 4, "the table has no row for cleared no"},
+        {"[run]\nslots = \"many\"\n", 5, "run.slots"},
+        /* what conditions name is not sound: they are not judged */
+        {"[counter.l]\ncontrast = \"arm\"\nclears = \"every_cell\"\nbindz = true\n", 4,
+         "unknown key \"bindz\""},
+        {"[validity]\nv = { condition = \"counter.none == 1\", on_fail = \"flag\" }\n", 5,
+         "there is no counter \"none\""},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char path[] = "/tmp/preregd-faults-XXXXXX";
+        struct proof proof;
+        struct err err = {0};
+        char *text = xasprintf("%s%s", faults, cases[i].more);
+        const int fd = mkstemp(path);
+        assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+        assert_int_equal(close(fd), 0);
+        assert_int_equal(proof_run(path, NULL, &proof, &err), ERR_INVALID);
+        assert_null(proof.program);
+        if (proof.diag.n_errors != cases[i].n_errors ||
+            count_of(&proof.diag, cases[i].words) != 1) {
+            diag_print(&proof.diag, stderr);
+            fail_msg("case %zu: %zu errors", i, proof.diag.n_errors);
+        }
+        proof_release(&proof);
+        assert_int_equal(unlink(path), 0);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_short),
         cmocka_unit_test(test_whole),
         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_all_faults_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
