@@ -14,14 +14,16 @@
 #include "ctl/text/status_text.h"
 #include "ctl/text/verdict_text.h"
 
-/* The verdict with the state of the journal above it, or that there is none yet. */
-static void say(const cJSON *answer)
+/* The verdict with the state of the journal above it, or that there is none yet. Where there are
+ * several programs, the user had to name this one. */
+static void say(const cJSON *answer, bool is_named)
 {
     struct term t = term_of_stdout();
     struct strbuf sb = STRBUF_INIT;
     status_history(&sb, answer);
     if (strcmp(answer_text(answer, "state", ""), "computed") == 0) {
-        verdict_text(&sb, &t, json_member(answer, "verdict"));
+        const char *program = is_named ? answer_text(answer, "program", NULL) : NULL;
+        verdict_text(&sb, &t, json_member(answer, "verdict"), program);
         verdict_text_runs(&sb, json_member(answer, "runs"));
         strbuf_addf(&sb, "\n%s\n", answer_text(answer, "path", "?"));
     } else {
@@ -67,7 +69,7 @@ int cmd_verdict(const struct ctl_options *o, enum exit_code *code, struct err *e
         rc = o->json ? out_json(answer, err) : 0;
     }
     if (rc == 0 && !o->json) {
-        say(answer);
+        say(answer, o->n_args > 0);
     }
     cJSON_Delete(answer);
     return rc;

@@ -50,9 +50,9 @@ static void add_copies(struct strbuf *sb, const cJSON *verdict)
     }
 }
 
-/* What keeps the data from an outcome, and which command shows more. Imported records have no
- * tasks to explain. */
-static void add_errors(struct strbuf *sb, const cJSON *verdict)
+/* What keeps the data from an outcome, and which command shows more; of `program` where others may
+ * have cells of the same name. Imported records have no tasks to explain. */
+static void add_errors(struct strbuf *sb, const cJSON *verdict, const char *program)
 {
     const char *task = effect_error_task(verdict);
     effect_error_lines(verdict, "", sb);
@@ -61,6 +61,10 @@ static void add_errors(struct strbuf *sb, const cJSON *verdict)
     } else if (task != NULL) {
         strbuf_adds(sb, "`preregctl explain ");
         out_line(sb, task);
+        if (program != NULL) {
+            strbuf_adds(sb, " --program ");
+            out_line(sb, program);
+        }
         strbuf_adds(sb, "` shows more\n");
     } else {
         strbuf_adds(sb, "`preregctl report` shows every figure\n");
@@ -68,7 +72,8 @@ static void add_errors(struct strbuf *sb, const cJSON *verdict)
 }
 
 /* Outcome, why, the rows that fired, and how surprising the outcome is under its prior. */
-static void add_headline(struct strbuf *sb, const struct term *t, const cJSON *verdict)
+static void add_headline(struct strbuf *sb, const struct term *t, const cJSON *verdict,
+                         const char *program)
 {
     add_copies(sb, verdict);
     const char *outcome = answer_text(verdict, "outcome", "no outcome");
@@ -84,7 +89,7 @@ static void add_headline(struct strbuf *sb, const struct term *t, const cJSON *v
     }
     /* no outcome binds: the errors behind it are shown at once */
     if (title == NULL) {
-        add_errors(sb, verdict);
+        add_errors(sb, verdict, program);
     }
     const cJSON *fired = json_member(verdict, "rows_fired");
     if (fired != NULL && fired->child != NULL) {
@@ -357,9 +362,10 @@ void verdict_text_runs(struct strbuf *sb, const cJSON *runs)
 }
 
 /* The whole text, after the gates were added. */
-static void add_all(struct strbuf *sb, const struct term *t, const cJSON *verdict, struct gates *g)
+static void add_all(struct strbuf *sb, const struct term *t, const cJSON *verdict,
+                    const char *program, struct gates *g)
 {
-    add_headline(sb, t, verdict);
+    add_headline(sb, t, verdict, program);
     add_inputs(sb, t, verdict);
     add_effects(sb, verdict);
     add_counters(sb, verdict);
@@ -368,7 +374,8 @@ static void add_all(struct strbuf *sb, const struct term *t, const cJSON *verdic
     add_narrower(sb, verdict);
 }
 
-void verdict_text(struct strbuf *sb, const struct term *t, const cJSON *verdict)
+void verdict_text(struct strbuf *sb, const struct term *t, const cJSON *verdict,
+                  const char *program)
 {
     struct gates g;
     const cJSON *gate = NULL;
@@ -377,7 +384,7 @@ void verdict_text(struct strbuf *sb, const struct term *t, const cJSON *verdict)
     {
         gates_add(&g, gate);
     }
-    add_all(sb, t, verdict, &g);
+    add_all(sb, t, verdict, program, &g);
     gates_release(&g);
 }
 
@@ -391,7 +398,7 @@ void verdict_text_of(struct strbuf *sb, const struct term *t, const struct verdi
         arena_clear(&arena);
         gates_add(&g, verdict_gate(v, i, &arena));
     }
-    add_all(sb, t, verdict_summary(v), &g);
+    add_all(sb, t, verdict_summary(v), NULL, &g);
     arena_release(&arena);
     gates_release(&g);
 }

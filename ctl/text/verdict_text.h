@@ -12,8 +12,11 @@
 /* Appends the changes of [run] under which tasks were blocked; runs: as run_record_json() has
  * it, or NULL. */
 void verdict_text_runs(struct strbuf *sb, const cJSON *runs);
-/* Appends the text of a verdict that was read from its file. */
-void verdict_text(struct strbuf *sb, const struct term *t, const cJSON *verdict);
+/* Appends the text of a verdict that was read from its file. program: its id, which the commands in
+ * the text then name, where the state folder may hold others with cells of the same name; or NULL.
+ */
+void verdict_text(struct strbuf *sb, const struct term *t, const cJSON *verdict,
+                  const char *program);
 /* Appends the text of a verdict that was computed here: its gates are built one by one, because
  * there may be a million. */
 void verdict_text_of(struct strbuf *sb, const struct term *t, const struct verdict *v);

@@ -42,7 +42,7 @@ static void test_bound(void **state)
     struct err err = {0};
     assert_int_equal(json_parse(sample_json, strlen(sample_json), &v, &err), 0);
     struct strbuf sb = STRBUF_INIT;
-    verdict_text(&sb, &plain, v);
+    verdict_text(&sb, &plain, v, NULL);
     assert_string_equal(
         sb.buf, "O4  Below\n"
                 "rows fired: 4, 8, 12, 16\n"
@@ -78,9 +78,13 @@ static void test_void(void **state)
     struct err err = {0};
     assert_int_equal(json_parse(text, strlen(text), &v, &err), 0);
     struct strbuf sb = STRBUF_INIT;
-    verdict_text(&sb, &plain, v);
+    verdict_text(&sb, &plain, v, NULL);
     assert_string_equal(sb.buf, "VOID\n4 excluded of 3 allowed\nfirst error: a=1/s: blocked (oom)\n"
                                 "`preregctl explain a=?1/s` shows more\n");
+    strbuf_clear(&sb);
+    verdict_text(&sb, &plain, v, "p-01234567"); /* others may have a cell of that name */
+    assert_non_null(
+        strstr(sb.buf, "\n`preregctl explain a=?1/s --program p-01234567` shows more\n"));
     strbuf_release(&sb);
     cJSON_Delete(v);
 }
@@ -97,7 +101,7 @@ static void test_one(void **state)
     struct err err = {0};
     assert_int_equal(json_parse(text, strlen(text), &v, &err), 0);
     struct strbuf sb = STRBUF_INIT;
-    verdict_text(&sb, &plain, v);
+    verdict_text(&sb, &plain, v, NULL);
     assert_non_null(strstr(sb.buf, "prior 0.5, surprisal 1 bit\n"));
     assert_non_null(strstr(sb.buf, "\n1 task planned = 0 done + 0 blocked + 0 never run\n"
                                    "1 of them has no record\n"
@@ -119,7 +123,7 @@ static void test_hostile(void **state)
     struct err err = {0};
     assert_int_equal(json_parse(text, strlen(text), &v, &err), 0);
     struct strbuf sb = STRBUF_INIT;
-    verdict_text(&sb, &plain, v);
+    verdict_text(&sb, &plain, v, NULL);
     assert_non_null(strstr(sb.buf, "O1  a?[2Jb\nc d\n"));
     assert_non_null(
         strstr(sb.buf, "counter k = unknown\ncounter l = unknown\ncounter m = 1 to 2\n"));
@@ -144,7 +148,7 @@ static void test_computed(void **state)
     diag_init(&diag, grid);
     assert_int_equal(program_load(grid, &p, &diag, &err), 0);
     assert_int_equal(replay_run(p, NULL, records, &v, &err), 0);
-    verdict_text(&of_tree, &plain, verdict_json(&v));
+    verdict_text(&of_tree, &plain, verdict_json(&v), NULL);
     verdict_text_of(&one_by_one, &plain, &v);
     assert_non_null(strstr(of_tree.buf, "mmlu"));
     /* No input reads `lr`, and the one that is read has nothing to be read of. */
