@@ -5,7 +5,8 @@ writes a lost verdict.json again, the same bytes. Each fixture holds p/ (grid.to
 fixtures/finished_7da8867.tar.xz is older than verdict.json's effects and first_error and provenance.json's runs: the program of
 test_receipts.py with [run] slots = 2, and 1 from the end of its training on. fixtures/finished_ca88b79.tar.xz is older than schema 5
 of the database, which dropped the table of records: a program that was amended, with a task that was retried
-(fixtures/make_finished.py made it)."""
+(fixtures/make_finished.py made it). fixtures/void_7da8867.tar.xz is a program that lost one task with a budget of none: its verdict
+says "1 counted tasks are lost"."""
 
 import json
 import os
@@ -21,13 +22,14 @@ NOTE = "verdict.json lacks effects and first_error, as earlier versions wrote it
 class Kept:
     """A fixture, and whether its verdict has what came later."""
 
-    def __init__(self, commit, whole):
-        self.path = os.path.join(lab.HERE, f"fixtures/finished_{commit}.tar.xz")
+    def __init__(self, commit, whole, kind="finished"):
+        self.path = os.path.join(lab.HERE, f"fixtures/{kind}_{commit}.tar.xz")
         self.whole = whole
 
 
 EARLY = Kept("7da8867", False)
 WHOLE = Kept("ca88b79", True)
+VOID_BY_ONE = Kept("7da8867", False, "void")
 
 
 def unpack(place, kept):
@@ -121,6 +123,31 @@ def check_changed(place, receipt):
         expect(" made the receipt, " in fault["what"], f"the versions are not named: {fault}")
 
 
+def test_void_by_one(place):
+    """The sentence of a VOID verdict is compared as that version wrote it; its number and its budget are computed."""
+    folder = unpack(place, VOID_BY_ONE)
+    path = os.path.join(folder, "report/verdict.json")
+    text = content(path)
+    expect(b'"1 counted tasks are lost, the exclusion budget is 0"' in text, "the fixture says something else")
+    receipt = place.ctl("export", folder, "--out", place.path("out")).stdout.splitlines()[0]
+    answer = place.ctl_json("verify", receipt)
+    equal((answer["holds"], answer["outcome"]), (True, "VOID"), "verify")
+    place.serve()
+    stop(place)
+    os.remove(path)
+    place.serve()
+    place.wait_for(lambda: os.path.exists(path), 60, "verdict.json is written again")
+    expect(content(path) == text, "the verdict that was lost is another one")
+    with open(os.path.join(receipt, "verdict.json"), encoding="utf-8") as f:
+        said = f.read()
+    for old, new in (("1 counted tasks are", "2 counted tasks are"), ("budget is 0", "budget is 1"), ("tasks are lost", "task is lost")):
+        with open(os.path.join(receipt, "verdict.json"), "w", encoding="utf-8") as f:
+            f.write(said.replace(old, new, 1))
+        forge(receipt)
+        fault = place.ctl_json("verify", receipt, wanted=LOCK)["fault"]
+        expect(fault["file"] in ("verdict.json", "journal.jsonl"), f"{new}: {fault}")
+
+
 def test_computed_otherwise(place):
     """Of a verdict that this version computes to another end, export says what to do."""
     folder = unpack(place, EARLY)
@@ -133,4 +160,4 @@ def test_computed_otherwise(place):
     expect("an earlier version finished it: export it with that" in said, said)
 
 
-lab.main(test_early, test_amended_and_retried, test_computed_otherwise)
+lab.main(test_early, test_amended_and_retried, test_void_by_one, test_computed_otherwise)
