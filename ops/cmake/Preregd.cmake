@@ -1,7 +1,7 @@
 # The build's rules in one place: language, warnings, sanitizers, and the three verbs every room uses:
 #   preregd_library(name SOURCES ... LIBS ...)      one static library per folder
 #   preregd_program(name SOURCES ... LIBS ...)      one executable per *_main.c, in build/<preset>/bin
-#   preregd_test(name LABEL unit|sim|fault|e2e|oracle SOURCES ... LIBS ... [TIMEOUT s])
+#   preregd_test(name LABEL unit|sim|fault|e2e|oracle SOURCES ... LIBS ... [TIMEOUT s] [COST s])
 #   preregd_fuzzer(name SOURCES ... LIBS ...)        only with PREREGD_FUZZ; the target `fuzzers` is all of them
 set(CMAKE_C_STANDARD 17)
 set(CMAKE_C_EXTENSIONS ON)
@@ -13,6 +13,7 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 option(PREREGD_WERROR "warnings are errors" ON)
 option(PREREGD_FUZZ "build the libFuzzer targets" OFF)
+option(PREREGD_WARNINGS_ONLY "compile without optimising, link nothing: for a compiler whose warnings are all we want" OFF)
 set(PREREGD_SANITIZE "" CACHE STRING "value of -fsanitize=")
 
 # Asserts stay on in every build type: no -DNDEBUG.
@@ -21,6 +22,14 @@ foreach(lang C CXX)
   set(CMAKE_${lang}_FLAGS_RELWITHDEBINFO "-O2 -g")
   set(CMAKE_${lang}_FLAGS_MINSIZEREL "-Os -g")
   set(CMAKE_${lang}_FLAGS_DEBUG "-O1 -g")
+  if(PREREGD_SANITIZE)
+    set(CMAKE_${lang}_FLAGS_DEBUG "-O1 -g1") # lines for the stacks of a finding; variables are half of the time to link
+  endif()
+  if(PREREGD_WARNINGS_ONLY)
+    set(CMAKE_${lang}_FLAGS_RELEASE "-O0")
+    set(CMAKE_${lang}_LINK_EXECUTABLE "<CMAKE_COMMAND> -E touch <TARGET>")
+    set(CMAKE_${lang}_CREATE_SHARED_MODULE "<CMAKE_COMMAND> -E touch <TARGET>")
+  endif()
 endforeach()
 
 include(GNUInstallDirs)
@@ -54,7 +63,7 @@ if(PREREGD_SANITIZE)
   target_compile_options(preregd_rules INTERFACE -fsanitize=${PREREGD_SANITIZE}
     -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(preregd_rules INTERFACE -fsanitize=${PREREGD_SANITIZE})
-elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
+elseif(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT PREREGD_WARNINGS_ONLY)
   target_compile_options(preregd_rules INTERFACE -D_FORTIFY_SOURCE=2 -fstack-protector-strong)
   target_link_options(preregd_rules INTERFACE -pie -Wl,-z,relro,-z,now)
   # Shims and workers start by the thousand: a shared libstdc++ costs each of them a millisecond.
@@ -78,25 +87,40 @@ function(preregd_program name)
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
+# What is never shipped is linked by mold where there is one: two hundred tests take the time that they take.
+find_program(PREREGD_MOLD mold)
+function(preregd_link_fast name)
+  if(PREREGD_MOLD)
+    target_link_options(${name} PRIVATE -fuse-ld=mold)
+  endif()
+endfunction()
+
 # Every test runs in its own process, in its own scratch folder, with a time limit.
+# COST s: about how long it takes; ctest starts the longest first.
 function(preregd_test name)
-  cmake_parse_arguments(A "" "LABEL;TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(A "" "LABEL;TIMEOUT;COST" "SOURCES;LIBS" ${ARGN})
+  if(NOT A_COST)
+    set(A_COST 0)
+  endif()
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 60)
   endif()
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE ${A_LIBS} preregd_rules PkgConfig::CMOCKA)
+  preregd_link_fast(${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_compile_definitions(${name} PRIVATE TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     TEST_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS ${A_LABEL} TIMEOUT ${A_TIMEOUT}
+  set_tests_properties(${name} PROPERTIES LABELS ${A_LABEL} TIMEOUT ${A_TIMEOUT} COST ${A_COST}
     ENVIRONMENT "OPENBLAS_NUM_THREADS=1;PREREGD_SHARED=${CMAKE_SOURCE_DIR}/../shared"
     SKIP_RETURN_CODE 77)
 endfunction()
 
+# tests/fuzz/grow reads of every fuzzer where its seeds are: fuzz_<room>_<what> has those in corpus_<what>.
 if(PREREGD_FUZZ)
   add_custom_target(fuzzers)
+  file(WRITE ${CMAKE_BINARY_DIR}/targets.txt "")
 endif()
 function(preregd_fuzzer name)
   if(NOT PREREGD_FUZZ)
@@ -106,6 +130,10 @@ function(preregd_fuzzer name)
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE ${A_LIBS} preregd_rules)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  preregd_link_fast(${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
   add_dependencies(fuzzers ${name})
+  string(REGEX REPLACE ".*_" "" what ${name})
+  file(RELATIVE_PATH corpus ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/corpus_${what})
+  file(APPEND ${CMAKE_BINARY_DIR}/targets.txt "${name} ${corpus}\n")
 endfunction()
