@@ -200,6 +200,12 @@ class Lab:
         expect(run.returncode == 0, f"prepare {name}: {run.stdout}{run.stderr}")
         return os.path.join(folder, "grid.toml")
 
+    def prepare_small(self, tokens=24_000):
+        """micro with less training: for tests in which it does not matter what the models learn."""
+        grid = self.prepare("micro")
+        self.edit(grid, "tokens = 120_000", f"tokens = {tokens}")
+        return grid
+
     def write(self, name, text, mode=0o644):
         path = self.path(name)
         os.makedirs(os.path.dirname(path), exist_ok=True)

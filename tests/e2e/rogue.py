@@ -20,7 +20,7 @@ replicate = true
 
 [stage.probe]
 command = ["./rogue_worker.py"]
-params = {{ mode = "$mode", seed = "$seed", until = "{until}" }}
+params = {{ mode = "$mode", seed = "$seed", until = "{until}", sparse_gib = {sparse_gib} }}
 {stages}
 [measure]
 score = {{ metric = "probe.score", items = 100, chance = 0.25, floor = 0.50 }}
@@ -59,7 +59,7 @@ def program(place, modes, budget=0.9, run="", stages=""):
     os.makedirs(folder, exist_ok=True)
     shutil.copy2(os.path.join(lab.HERE, "rogue_worker.py"), folder)
     text = GRID.format(modes=", ".join(f'"{m}"' for m in modes), first=modes[0], second=modes[1], budget=budget, run=run,
-                       stages=stages, until=place.path("released"))
+                       stages=stages, until=place.path("released"), sparse_gib=6 if lab.SPARSE == 1 else 1)
     grid = place.write("rogue/grid.toml", text)
     place.ctl("lock", grid)
     return grid

@@ -66,8 +66,8 @@ def flood(task):
 
 
 def sparse(task):
-    """Says nothing for six gigabytes, which no disk holds."""
-    os.truncate(os.environ["PREREG_EVENTS"], 6 << 30)
+    """Says nothing for gigabytes: more than 32 bits count, more than a disk should hold."""
+    os.truncate(os.environ["PREREG_EVENTS"], task["params"]["sparse_gib"] << 30)
     good(task)
 
 

@@ -161,7 +161,7 @@ def test_tampered(place):
 
 def test_executed(place):
     """micro through the daemon: scored; a changed verdict, a torn journal: listed and not scored."""
-    grid = place.prepare("micro")
+    grid = place.prepare_small()
     place.ctl("lock", grid)
     place.serve()
     place.must(OK, "preregd", "submit", grid)

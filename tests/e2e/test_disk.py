@@ -16,7 +16,7 @@ from lab import ANY, OK, equal, expect
 
 
 def submitted(place):
-    grid = place.prepare("micro")
+    grid = place.prepare_small(60_000)  # long enough to fill the disk meanwhile
     place.ctl("lock", grid)
     place.serve()
     place.must(OK, "preregd", "submit", grid)

@@ -145,7 +145,7 @@ def test_evaluation(place):
 
 def test_program(place):
     """A program whose cells start from exports, and which scores one beside them: locked, run to a verdict."""
-    grid = place.prepare("micro")
+    grid = place.prepare_small()
     data = os.path.join(os.path.dirname(grid), "data")
     shape = {**SMALL, "layers": 2, "width": 64, "heads": 4, "ffn": 176}
     moe = {**shape, "experts": 4, "top_k": 2, "expert_ffn": 88}

@@ -33,7 +33,7 @@ def members(place, command, *arguments, wanted=OK):
 
 
 def test_schemas(place):
-    grid = place.prepare("micro")
+    grid = place.prepare_small()
     check = place.ctl_json("check", grid)
     expect({"ok", "diagnostics"} <= set(check), f"check --json has {sorted(check)}")
     lock = place.ctl_json("lock", grid)
@@ -84,7 +84,7 @@ def receipts(place, outcome):
 
 def test_watch(place):
     """Without a terminal --watch writes a line when something changed, and ends with the program."""
-    grid = place.prepare("micro")
+    grid = place.prepare_small()
     place.ctl("lock", grid)
     place.serve()
     place.must(OK, "preregd", "submit", grid)

@@ -8,8 +8,8 @@ import lab
 from lab import LOCK, OK, equal, expect
 
 
-def locked(place):
-    grid = place.prepare("micro")
+def locked(place, grid=None):
+    grid = grid or place.prepare_small()
     place.ctl("check", grid)
     place.ctl("lock", grid)
     return grid
@@ -17,7 +17,7 @@ def locked(place):
 
 def test_to_verdict(place):
     """submit --wait starts a daemon, says so, follows to the verdict; everything is where it should be after."""
-    grid = locked(place)
+    grid = locked(place, place.prepare("micro"))
     run = place.must(OK, "preregd", "submit", grid, "--wait")
     expect("preregd" in run.stdout + run.stderr, "submit says nothing of the daemon it started")
     folder = place.program_folder()

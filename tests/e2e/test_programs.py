@@ -17,17 +17,23 @@ def names():
     return run.stdout.split()
 
 
+PAPERS = ("below_the_floor", "active_vs_total")  # a test of each prepares it, which takes its time
+
+
+def check_and_lock(place, name):
+    grid = place.prepare(name)
+    equal(place.ctl_json("check", grid)["ok"], True, f"check of {name}")
+    place.ctl("lock", grid)
+    place.ctl("check", "--no-run", grid)
+    return grid
+
+
 def test_all_check_and_lock(place):
     real = os.path.isdir(os.path.join(lab.SHARED, "data", "tinystories"))
-    chosen = [n for n in names() if n != "holding_fixed" and (real or n not in NEEDS_SHARED)]  # whose text nobody has at hand
+    chosen = [n for n in names() if n not in ("holding_fixed", *PAPERS) and (real or n not in NEEDS_SHARED)]
     expect("micro" in chosen and "first_light" in chosen, f"programs are missing: {chosen}")
     for name in chosen:
-        grid = place.prepare(name)
-        answer = place.ctl_json("check", grid)
-        equal(answer["ok"], True, f"check of {name}")
-        place.ctl("lock", grid)
-        place.ctl("check", "--no-run", grid)
-        place.ctl("lock", grid)
+        place.ctl("lock", check_and_lock(place, name))
 
 
 def real_data():
@@ -50,7 +56,7 @@ def hold(facts, **published):
 
 def test_below_the_floor_is_the_papers(place):
     real_data()
-    grid = place.prepare("below_the_floor")
+    grid = check_and_lock(place, "below_the_floor")
     facts, plan = described(place, grid)
     text = place.ctl("check", grid).stdout
     for figure in ("12 cells", "60 tasks", "34,611,712", "62,956,032", "34,644,480", "5.47"):
@@ -71,7 +77,7 @@ def test_below_the_floor_is_the_papers(place):
 def test_active_vs_total_is_the_papers(place):
     """The paper prints four experts, top-2, three seeds, under 25M parameters, and no counts; its matching is what must hold."""
     real_data()
-    facts, plan = described(place, place.prepare("active_vs_total"))
+    facts, plan = described(place, check_and_lock(place, "active_vs_total"))
     dense, moe, large = (facts[f"arm={arm}"] for arm in ("dense_active", "moe", "dense_total"))
     equal([len(f["levels"]) for f in plan["factor"] if f["name"] == "seed"], [3], "seeds")
     moe_params = plan["stage"]["train"]["when"]["arm"]["moe"]

@@ -106,6 +106,7 @@ def test_lock_holds_scripts(place):
 def test_plain_interpreter(place):
     """command = [a Python, a packed script]: both pinned, and what runs are the copies."""
     grid = place.prepare("python_worker")
+    place.edit(grid, "steps = 600", "steps = 100")
     folder = os.path.dirname(grid)
     for name in ("train", "quiz"):
         with open(os.path.join(folder, f"{name}.py"), encoding="utf-8") as f:
@@ -140,7 +141,7 @@ harness = {{ metric = "harness.acc", items = 20, chance = 0.25, floor = 0.30, co
 
 def test_lm_eval(place):
     """A stage whose command is lm_eval's name, on models of ours, killed on the way: every item once, and asked once."""
-    grid = place.prepare("micro")
+    grid = place.prepare_small()
     shutil.copy2(FAKE, os.path.join(os.path.dirname(grid), "lm_eval"))
     place.edit(grid, "\n[measure]\n", LM_EVAL.format(bin=place.bin, path=os.path.dirname(sys.executable) + ":/usr/bin:/bin"))
     place.ctl("lock", grid)
