@@ -1,5 +1,5 @@
 /*
- * What of a durable row is kept, member by member: name and type of its column in the database,
+ * The kept members of durable rows: name and type of its column in the database,
  * name of its member in a line of the journal. Schema, INSERT, UPDATE and reader of state/store/
  * and both directions of state/journal/line.c follow from these tables; a member that is added here
  * is kept.

@@ -1,5 +1,7 @@
+/* Names of states, reasons, sections and rows, the table of legal moves, and rows at rest. */
 #include "state/rows.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const char *const TASK_STATES[TASK_STATE_NR] = {
@@ -63,7 +65,7 @@ static const struct {
     [ROW_AMENDED] = {"amended", true, false},
 };
 
-/* Allowed moves; the diagram is in rows.h. A move to itself is no move and always refused. */
+/* Allowed moves; the diagram is in rows.h. A move to itself is always refused. */
 #define TO(s) (1u << (s))
 static const unsigned MOVES[TASK_STATE_NR] = {
     [TASK_WAITING] = TO(TASK_READY) | TO(TASK_NEVER_RUN),
@@ -92,6 +94,7 @@ const char *task_state_name(enum task_state s)
 
 enum task_state task_state_from_name(const char *name)
 {
+    assert(name != NULL);
     return (enum task_state)find_name(TASK_STATES, TASK_STATE_NR, name);
 }
 
@@ -112,6 +115,7 @@ const char *attempt_state_name(enum attempt_state s)
 
 enum attempt_state attempt_state_from_name(const char *name)
 {
+    assert(name != NULL);
     return (enum attempt_state)find_name(ATTEMPT_STATES, ATTEMPT_STATE_NR, name);
 }
 
@@ -122,6 +126,7 @@ const char *end_reason_name(enum end_reason r)
 
 enum end_reason end_reason_from_name(const char *name)
 {
+    assert(name != NULL);
     return (enum end_reason)find_name(END_REASONS, END_REASON_NR, name);
 }
 
@@ -132,6 +137,7 @@ const char *section_name(enum section s)
 
 enum section section_from_name(const char *name)
 {
+    assert(name != NULL);
     return (enum section)find_name(SECTIONS, SECTION_NR, name);
 }
 
@@ -142,6 +148,7 @@ const char *row_kind_name(enum row_kind k)
 
 enum row_kind row_kind_from_name(const char *name)
 {
+    assert(name != NULL);
     unsigned k = 0;
     while (k < ROW_KIND_NR && strcmp(ROW_KINDS[k].name, name) != 0) {
         k++;
@@ -161,11 +168,13 @@ bool row_kind_is_of_task(enum row_kind k)
 
 void task_row_init(struct task_row *row, enum task_state state)
 {
+    assert(row != NULL);
     *row = (struct task_row){.state = state, .best_done = -1, .best_checkpoint = -1};
 }
 
 void attempt_row_init(struct attempt_row *row)
 {
+    assert(row != NULL);
     *row = (struct attempt_row){
         .code = -1,
         .section = SECTION_NR,
@@ -182,6 +191,7 @@ void attempt_row_init(struct attempt_row *row)
 
 bool state_row_is_legal(const struct state_row *row)
 {
+    assert(row != NULL);
     switch (row->kind) {
     case ROW_PROGRESS:
     case ROW_TASK_ENDING:

@@ -100,7 +100,7 @@ struct attempt_row {
     int64_t checkpoint;   /* its newest checkpoint's step; -1 none */
     int64_t resumed_from; /* -1: it began at the beginning */
     int64_t malformed;    /* lines that were not JSON */
-    int64_t offset;       /* bytes of events.jsonl taken in */
+    int64_t offset;       /* bytes of events.jsonl ingested */
     int64_t ran_ms;       /* by the monotonic clock; -1 unknown; so the next three */
     int64_t user_ms;
     int64_t system_ms;
@@ -123,7 +123,7 @@ enum { PAUSE_NR = 8 };
 struct program_row {
     unsigned paused;        /* pause_bits; what runs goes on running */
     bool unsealed;          /* all counted tasks are terminal */
-    bool unblinded;         /* somebody opened the scores before that */
+    bool unblinded;         /* a person opened the scores before that */
     bool verdict;           /* the verdict is out */
     bool reported;          /* verdict.json and the report are written */
     bool failures_accepted; /* a person said so: never paused for PAUSE_FAILURES again */

@@ -41,7 +41,7 @@ void journal_cursor_release(struct journal_cursor *c)
     strbuf_release(&c->buf);
 }
 
-/* Moves what is left of buf to its front and reads a block behind it. *more is false at the end. */
+/* Moves the rest of buf to its front and reads a block behind it. *more is false at the end. */
 static int fill(struct journal_cursor *c, bool *more, struct err *err)
 {
     const size_t rest = c->len - c->at;

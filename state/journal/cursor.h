@@ -3,8 +3,9 @@
  *
  * A cursor hands out whole lines only: what is before a line feed. The bytes behind the last line
  * feed are a torn tail: the row was being written when the machine or the daemon died, and it never
- * took effect. A torn tail is not handed out and is no error; n_bytes says where it begins. A line,
- * or a tail, of more than JOURNAL_LINE_MAX bytes is ERR_RANGE. A line lives until the next call.
+ * took effect. A torn tail is neither handed out nor an error; n_bytes says where it begins. A
+ * line, or a tail, of more than JOURNAL_LINE_MAX bytes is ERR_RANGE. A line lives until the next
+ * call.
  *
  * Nothing about a line is checked but its length.
  */

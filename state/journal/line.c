@@ -11,6 +11,7 @@
  */
 #include "state/journal/line.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,7 @@ static int get_time(const cJSON *obj, const char *key, struct wall_time *out, st
 
 void line_put_time(cJSON *line, struct wall_time time, int64_t behind_ms)
 {
+    assert(line != NULL);
     put_time(line, "time", time);
     if (behind_ms > 0) {
         put_time(line, "clock", (struct wall_time){time.ms - behind_ms});
@@ -54,6 +56,7 @@ void line_put_time(cJSON *line, struct wall_time time, int64_t behind_ms)
 
 struct wall_time line_time(const char *text, size_t len)
 {
+    assert(text != NULL);
     struct wall_time t = {0};
     struct err ignored;
     cJSON *line = NULL;
@@ -66,6 +69,7 @@ struct wall_time line_time(const char *text, size_t len)
 
 int line_lift_time(cJSON *line, struct wall_time *last, struct err *err)
 {
+    assert(line != NULL && last != NULL);
     struct wall_time time = {0};
     int rc = get_time(line, "time", &time, err);
     if (rc != 0 || time.ms >= last->ms) {
@@ -211,7 +215,7 @@ static cJSON *amendment_part(const struct amendment_row *a)
     return obj;
 }
 
-/* For people, and from anywhere: a text that is no text must not keep the row it explains from
+/* For people, and from anywhere: a text that is not UTF-8 must not keep the row it explains from
  * being written. */
 static void put_detail(cJSON *obj, const char *detail)
 {
@@ -223,6 +227,7 @@ static void put_detail(cJSON *obj, const char *detail)
 
 cJSON *line_from_row(const struct state_row *row, const char *cell, const char *stage)
 {
+    assert(row != NULL);
     cJSON *obj = json_object();
     json_put_string(obj, "event", row_kind_name(row->kind));
     line_put_time(obj, row->time, row->behind_ms);
@@ -330,6 +335,7 @@ static int parts_of_line(const cJSON *line, struct state_row *row, struct err *e
 
 int line_to_row(const cJSON *line, uint32_t program, struct state_row *row, struct err *err)
 {
+    assert(line != NULL && row != NULL);
     const char *event = NULL;
     *row = (struct state_row){.program = program};
     attempt_row_init(&row->attempt);
@@ -352,6 +358,7 @@ int line_to_row(const cJSON *line, uint32_t program, struct state_row *row, stru
  * whose quotes are escaped: the first match is the row's own. */
 enum row_kind line_kind(const char *text, size_t len)
 {
+    assert(text != NULL);
     static const char KEY[] = "\"event\":\"";
     char name[32];
     const char *at = memmem(text, len, KEY, sizeof(KEY) - 1);
@@ -370,6 +377,7 @@ enum row_kind line_kind(const char *text, size_t len)
 
 void line_amended_head(const char *text, size_t len, char head[DIGEST_HEX_SIZE])
 {
+    assert(text != NULL);
     struct err ignored;
     struct digest found;
     cJSON *line = NULL;

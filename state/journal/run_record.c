@@ -2,6 +2,7 @@
  * tasks are many: a task has two numbers. */
 #include "state/journal/run_record.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,6 +105,7 @@ static int add_limits(struct run_record *r, const cJSON *run, struct err *err)
 
 int run_record_set(struct run_record *r, int64_t row, const cJSON *run, struct err *err)
 {
+    assert(r != NULL);
     cJSON *o = json_object();
     forget(r);
     json_put_int(o, "row", row);
@@ -140,6 +142,7 @@ static void note_blocked(struct run_record *r, const cJSON *line, const struct s
 
 void run_record_take(struct run_record *r, const cJSON *line, const struct state_row *row)
 {
+    assert(r != NULL && line != NULL && row != NULL);
     if (row->apparatus != NULL) {
         return;
     }
@@ -266,6 +269,7 @@ static char *compare(const struct run_record *r, size_t stage, const struct task
 
 const char *run_record_narrower(struct run_record *r, size_t task, enum cause cause)
 {
+    assert(r != NULL && task < r->n_tasks);
     const struct task_span *span = &r->spans[task];
     if (!cause_is_mechanical(cause) || r->n_limits < 2 || span->first == NO_LIMITS) {
         return NULL;
@@ -287,11 +291,13 @@ const char *run_record_narrower(struct run_record *r, size_t task, enum cause ca
 
 cJSON *run_record_json(const struct run_record *r)
 {
+    assert(r != NULL);
     return json_copy(r->list);
 }
 
 struct run_record_seen *run_record_seen(struct run_record *r)
 {
+    assert(r != NULL);
     return &r->seen;
 }
 
@@ -320,6 +326,7 @@ static int take_settings(struct run_record *r, int64_t row, const cJSON *line, s
 int run_record_take_line(struct run_record *r, int64_t row, const char *text, bool every_task,
                          struct err *err)
 {
+    assert(r != NULL && text != NULL);
     struct state_row parsed;
     cJSON *line = NULL;
     if (!is_wanted(row, text, every_task)) {

@@ -35,6 +35,7 @@ static bool journal_head(const struct rebuilding *r, const char *root, char head
 
 void rebuild_heal_amendments(const struct rebuilding *r)
 {
+    assert(r != NULL);
     struct lock *lock = NULL;
     struct err why;
     char head[DIGEST_HEX_SIZE];

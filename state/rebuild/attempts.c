@@ -87,6 +87,7 @@ static int read_result(struct found_task *f, struct err *err)
 int found_task_read(const struct rebuilding *r, uint32_t task, struct found_task *out,
                     struct err *err)
 {
+    assert(r != NULL && out != NULL);
     struct name_list names = {0};
     char *folder = task_folder(r, task);
     *out = (struct found_task){.linked = SIZE_MAX};
@@ -114,6 +115,7 @@ int found_task_read(const struct rebuilding *r, uint32_t task, struct found_task
 
 void found_task_release(struct found_task *f)
 {
+    assert(f != NULL);
     for (size_t i = 0; i < f->n; i++) {
         free(f->attempts[i].path);
     }
@@ -291,6 +293,7 @@ static int take_one(struct rebuilding *r, uint32_t task, const struct found_task
 
 int found_take_in(struct rebuilding *r, uint32_t task, const struct found_task *f, struct err *err)
 {
+    assert(r != NULL && f != NULL);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < f->n && r->tasks[task].state != TASK_DONE; i++) {
         bool is_new = f->attempts[i].no > r->tasks[task].n_attempts;

@@ -6,7 +6,7 @@
 #include "state/rebuild/rebuild.h"
 #include "state/store/internal.h"
 
-/* Begins the detail of every row that files stand for; found again by the next rebuild. */
+/* Begins the detail of every row that was derived from files; the next rebuild finds it. */
 #define REBUILD_UNVERIFIED "UNVERIFIED HISTORY"
 
 struct rebuilding {
@@ -20,7 +20,7 @@ struct rebuilding {
     bool unverified;
     bool tampered;
     int64_t n_bytes;     /* of journal.jsonl, as replayed */
-    bool journal_is_new; /* another journal.jsonl than the one that lies there is to replace it */
+    bool journal_is_new; /* another journal.jsonl is to replace the present one */
     struct strbuf note;
     bool scores_open;
     uint32_t n_records;

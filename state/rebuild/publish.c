@@ -19,6 +19,7 @@ static const char *const SUFFIXES[] = {"", "-wal", "-shm"};
 
 int rebuild_remove_new(const char *dir, struct err *err)
 {
+    assert(dir != NULL);
     int rc = 0;
     for (size_t i = 0; i < ARRAY_LEN(SUFFIXES); i++) {
         char *path = xasprintf("%s/" REBUILD_DATABASE "%s", dir, SUFFIXES[i]);
@@ -98,6 +99,7 @@ static int64_t journal_bytes(const char *dir)
  * same size while it is written; a journal may have to be written again. */
 int rebuild_check_space(const char *dir, struct err *err)
 {
+    assert(dir != NULL);
     int64_t journals = journal_bytes(dir);
     int64_t database = size_at(dir, "preregd.db");
     int64_t expected = database > 2 * journals ? database : 2 * journals;
@@ -136,6 +138,7 @@ static int write_lines(struct rebuilding *r, struct file_writer *w, struct err *
 
 int rebuild_write_journal(struct rebuilding *r, struct err *err)
 {
+    assert(r != NULL && r->store->detached); /* nothing has been appended to the old journal */
     struct journal_file *f = NULL;
     struct file_writer w;
     int rc = journal_file_get(r->store, r->no, &f, err);
@@ -189,6 +192,7 @@ static int publish_journal(const struct rebuilding *r, struct err *err)
 
 int rebuild_publish(const char *dir, const struct rebuilding *all, size_t n, struct err *err)
 {
+    assert(dir != NULL);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < n; i++) {
         rc = publish_journal(&all[i], err);
@@ -198,6 +202,7 @@ int rebuild_publish(const char *dir, const struct rebuilding *all, size_t n, str
 
 void rebuild_discard(const char *dir, const struct rebuilding *all, size_t n)
 {
+    assert(dir != NULL);
     struct err ignored;
     for (size_t i = 0; i < n; i++) {
         char *made = path_join(all[i].folder, NEW_JOURNAL);

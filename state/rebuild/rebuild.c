@@ -1,3 +1,6 @@
+/* Rebuilds program after program into a database beside the old one: lock and program are read, the
+ * journal is replayed, the cells' files are compared with it. A journal that does not hold makes
+ * the history unverified and is begun again from the files. publish.c puts the result in place. */
 #include "state/rebuild/rebuild.h"
 
 #include <stdio.h>
@@ -393,6 +396,7 @@ static int lock_and_clear(const char *dir, struct err *err)
 
 int store_rebuild(const char *state_dir, rebuild_fn *fn, void *ctx, struct err *err)
 {
+    assert(state_dir != NULL);
     struct store *store = NULL;
     if (file_kind_at(state_dir) != FILE_FOLDER) {
         return err_set(err, ERR_NOT_FOUND, "there is no state folder %s", state_dir);

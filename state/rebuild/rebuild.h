@@ -1,10 +1,10 @@
 /*
- * The database again, from what lies in STATE/programs: grid.toml and its lock, journal.jsonl, and
- * the cells' files (invariant 1). Nothing is executed, no file of a cell is changed.
+ * The database again, from the folders in STATE/programs: grid.toml and its lock, journal.jsonl,
+ * and the cells' files (invariant 1). Nothing is executed, no file of a cell is changed.
  *
  * The journal decides where it is whole; the files are held against it. A journal that is missing,
  * broken, or shorter than the files show makes the program's history UNVERIFIED, for good: what the
- * files prove is then taken in as new rows that say so. A broken journal is kept beside as
+ * files prove is then added as new rows that say so. A broken journal is kept beside as
  * journal.jsonl.broken (.2, .3, ...).
  *
  * Everything is written elsewhere and replaces what is there last. An error of the disk or of the

@@ -1,5 +1,5 @@
 /* Tasks held against their folders, task by task in the program's order, so that what a cell's
- * later stages rest on is known before they are looked at. */
+ * later stages rest on is known before they are checked. */
 #include <stdlib.h>
 
 #include "base/file.h"
@@ -51,7 +51,7 @@ static int check_done(struct rebuilding *r, uint32_t task, const struct found_ta
                      task_name(r, task, name, sizeof(name)));
         return 0;
     }
-    /* what a reference model scored is no record */
+    /* what a reference model scored is not a record */
     if (rebuild_check_of(r, task) == NULL &&
         (r->scores_open || !program_stage_is_sealed(r->program, task % r->program->n_stages))) {
         r->n_records++;
@@ -215,6 +215,7 @@ static int check_verdict(struct rebuilding *r, struct err *err)
 
 int rebuild_check_noted(struct rebuilding *r, struct err *err)
 {
+    assert(r != NULL);
     int rc = check_noted_head(r, err);
     rc = rc != 0 ? rc : check_provenance(r, err);
     return rc != 0 ? rc : check_verdict(r, err);
@@ -222,6 +223,7 @@ int rebuild_check_noted(struct rebuilding *r, struct err *err)
 
 int rebuild_from_files(struct rebuilding *r, struct err *err)
 {
+    assert(r != NULL);
     size_t n = 0;
     int rc = store_task_rows(r->store, r->no, &r->tasks, &n, err);
     rc = rc != 0 ? rc : store_apparatus(r->store, r->no, take_check, r, err);
@@ -249,6 +251,7 @@ int rebuild_from_files(struct rebuilding *r, struct err *err)
 
 void rebuild_note(struct rebuilding *r, const char *fmt, ...)
 {
+    assert(r != NULL && fmt != NULL);
     char text[256];
     va_list args;
     r->unverified = true;

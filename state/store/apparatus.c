@@ -1,3 +1,5 @@
+/* Tasks behind the grid: their names in a table of their own, their rows among those of all tasks.
+ */
 #include "state/store/apparatus.h"
 
 #include "state/store/internal.h"
@@ -128,6 +130,7 @@ int store_apparatus_sync(struct store *store, uint32_t program, const struct pro
 int store_apparatus(struct store *store, uint32_t program, store_apparatus_fn *fn, void *ctx,
                     struct err *err)
 {
+    assert(store != NULL && fn != NULL);
     sqlite3_stmt *stmt = NULL;
     bool row = true;
     int stop = 0;
@@ -152,10 +155,11 @@ int store_apparatus(struct store *store, uint32_t program, store_apparatus_fn *f
     return rc != 0 ? rc : stop < 0 ? stop : 0;
 }
 
-/* A journal names tasks that an amendment brought, or took away again: what lies before them in the
- * order is there, too, and gets its name when it is told. */
+/* A journal names tasks that an amendment added, or removed again. Tasks of lower numbers exist
+ * then, too; they get their names from their own rows. */
 int apparatus_take_line(struct store *store, const struct state_row *row, struct err *err)
 {
+    assert(store != NULL && row != NULL);
     int64_t grid = 0;
     int64_t next = 0;
     const struct bound args = {.args = {row->program, row->task}};
@@ -183,6 +187,7 @@ int apparatus_take_line(struct store *store, const struct state_row *row, struct
 
 int apparatus_forget_result(struct store *store, const struct state_row *row, struct err *err)
 {
+    assert(store != NULL && row != NULL);
     const struct bound args = {.args = {row->program, row->task}};
     int n = 0;
     int rc = run_bound(store, "UPDATE apparatus SET name=name WHERE program=?1 AND task=?2", &args,

@@ -4,7 +4,8 @@
  * that an amendment took away keeps its rows and is no longer declared.
  *
  * Such a task moves as any other, with one move more (ROW_APPARATUS_AGAIN): when an amendment
- * changes what it checks, a result that held is no answer any more. Its result is never a record.
+ * changes what it checks, a result that held does not answer it any more. Its result is never a
+ * record.
  */
 #ifndef STATE_STORE_APPARATUS_H
 #define STATE_STORE_APPARATUS_H

@@ -169,6 +169,7 @@ static int apply_tables(struct store *store, const struct state_row *row, struct
 
 int apply_row(struct store *store, const struct state_row *row, struct err *err)
 {
+    assert(store != NULL && row != NULL && store->open_transaction);
     if (row->kind == ROW_SUBMITTED) {
         return store->replaying ? 0 : err_set(err, ERR_CORRUPT, "a program is submitted once");
     }
@@ -182,6 +183,7 @@ int apply_row(struct store *store, const struct state_row *row, struct err *err)
 int apply_line(struct store *store, uint32_t program, const struct journal_row *row,
                struct err *err)
 {
+    assert(store != NULL && row != NULL && store->replaying);
     struct journal_file *f = NULL;
     struct state_row parsed;
     int rc = line_to_row(row->line.json, program, &parsed, err);
@@ -223,6 +225,7 @@ static int settle_stage(struct store *store, uint32_t program, int64_t stage, co
 
 int apply_settle(struct store *store, uint32_t program, struct err *err)
 {
+    assert(store != NULL);
     sqlite3_stmt *stmt = NULL;
     bool row = true;
     int rc = sql_prepare(

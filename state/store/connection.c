@@ -18,6 +18,7 @@
 
 int store_stmt(struct store *store, enum stmt which, sqlite3_stmt **out, struct err *err)
 {
+    assert(store != NULL && out != NULL);
     if (store->stmts[which] == NULL) {
         char *sql = statement_sql(which);
         int rc = sql_prepare(store->db, sql, &store->stmts[which], err);
@@ -32,11 +33,13 @@ int store_stmt(struct store *store, enum stmt which, sqlite3_stmt **out, struct 
 
 const char *store_dir(const struct store *store)
 {
+    assert(store != NULL);
     return store->dir;
 }
 
 char *store_program_path(const struct store *store, const char *id, const char *name)
 {
+    assert(store != NULL && id != NULL && name != NULL);
     return xasprintf("%s/programs/%s/%s", store->dir, id, name);
 }
 
@@ -167,7 +170,7 @@ static int open_database(struct store *store, const char *file, struct err *err)
     return rc;
 }
 
-/* Every page is looked at before any is trusted: a torn one must not pass for an empty queue. */
+/* Every page is read before any is trusted: a torn one must not pass for an empty queue. */
 static int check_whole(struct store *store, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
@@ -198,6 +201,7 @@ static int prepare_folder(struct store *store, struct err *err)
 int store_connect(const char *dir, const char *file, enum store_mode mode, struct store **out,
                   struct err *err)
 {
+    assert(dir != NULL && file != NULL && out != NULL);
     struct store *store = store_new(dir, mode);
     int rc = mode == STORE_OWNER ? prepare_folder(store, err) : 0;
     rc = rc != 0 ? rc : open_database(store, file, err);

@@ -1,3 +1,5 @@
+/* A program's first transaction: its tables and row 1 of its journal. Nothing of it is in the store
+ * before, and nothing of a submission that stopped half-way counts (submission.c). */
 #include <errno.h>
 #include <unistd.h>
 
@@ -98,6 +100,7 @@ static int insert_tasks(struct store *store, const struct program *p, uint32_t n
 int create_tables(struct store *store, const struct program *p, const struct store_program *sp,
                   uint32_t *no, struct err *err)
 {
+    assert(store != NULL && p != NULL && sp != NULL && no != NULL);
     int rc = insert_program(store, sp, no, err);
     if (rc == 0) {
         rc = insert_stages(store, p, *no, err);
@@ -115,6 +118,7 @@ int create_tables(struct store *store, const struct program *p, const struct sto
 int create_first_row(struct store *store, const struct program *p, const struct store_program *sp,
                      uint32_t no, struct err *err)
 {
+    assert(store != NULL && p != NULL && sp != NULL);
     char hex[DIGEST_HEX_SIZE];
     cJSON *body = json_object();
     cJSON *program = json_object();
@@ -189,6 +193,7 @@ static int refuse_known(struct store *store, const struct digest *root, struct e
 int store_program_create(struct store *store, const struct program *p,
                          const struct store_submission *submission, uint32_t *no, struct err *err)
 {
+    assert(store != NULL && p != NULL && submission != NULL && no != NULL);
     struct store_program sp = {
         .id = submission->id,
         .name = p->name,

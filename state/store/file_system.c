@@ -1,3 +1,5 @@
+/* Network file systems are recognised by the magic number of statfs(2): their locks and syncs do
+ * not hold what invariant 2 needs. */
 #include <errno.h>
 #include <stddef.h>
 #include <sys/vfs.h>
@@ -19,6 +21,7 @@ static const struct {
 
 int fs_check_local(const char *dir, struct err *err)
 {
+    assert(dir != NULL);
     struct statfs fs;
     if (statfs(dir, &fs) != 0) {
         return err_set_errno(err, errno, "look at the file system of %s", dir);

@@ -66,6 +66,7 @@ static void format_slot(const struct journal_head *h, char slot[SLOT + 1])
 
 int heads_read(const char *dir, struct heads *out, struct err *err)
 {
+    assert(dir != NULL && out != NULL);
     struct strbuf text = STRBUF_INIT;
     char *path = path_join(dir, HEADS_FILE);
     *out = (struct heads){0};
@@ -88,12 +89,14 @@ int heads_read(const char *dir, struct heads *out, struct err *err)
 
 void heads_release(struct heads *h)
 {
+    assert(h != NULL);
     free(h->items);
     *h = (struct heads){0};
 }
 
 const struct journal_head *heads_find(const struct heads *h, const char *id)
 {
+    assert(h != NULL && id != NULL);
     for (size_t i = 0; i < h->n; i++) {
         if (strcmp(h->items[i].id, id) == 0) {
             return &h->items[i];
@@ -113,6 +116,7 @@ static int open_file(struct store *store, struct err *err)
 
 int heads_open(struct store *store, struct err *err)
 {
+    assert(store != NULL);
     int rc = heads_read(store->dir, &store->heads, err);
     return rc == 0 ? open_file(store, err) : rc;
 }
@@ -120,6 +124,7 @@ int heads_open(struct store *store, struct err *err)
 void heads_note(struct store *store, const char *id, int64_t rows, const struct digest *head,
                 bool unverified)
 {
+    assert(store != NULL && id != NULL && head != NULL);
     struct heads *all = &store->heads;
     char slot[SLOT + 1];
     size_t i = 0;
@@ -148,6 +153,7 @@ void heads_note(struct store *store, const char *id, int64_t rows, const struct 
 
 void heads_close(struct store *store)
 {
+    assert(store != NULL);
     if (store->heads_fd >= 0) {
         (void)fdatasync(store->heads_fd);
         (void)close(store->heads_fd);
@@ -160,6 +166,7 @@ void heads_close(struct store *store)
 int heads_compare(struct store *store, uint32_t program, const struct journal_head *h, bool *same,
                   struct err *err)
 {
+    assert(store != NULL && h != NULL && same != NULL);
     sqlite3_stmt *stmt = NULL;
     char hex[DIGEST_HEX_SIZE];
     bool row = false;

@@ -191,7 +191,7 @@ static int heal_file(struct store *store, struct journal_file *f, struct err *er
     int rc = file_lstat(f->path, &st, err);
     bool there = rc == 0;
     if (rc != 0 && rc != ERR_NOT_FOUND) {
-        return rc; /* what cannot be looked at is not written over */
+        return rc; /* a file that cannot be read is not overwritten */
     }
     if (there && st.st_size >= f->bytes) {
         return heal_longer(store, f, err);
@@ -222,8 +222,8 @@ static int numbers_of_all(struct store *store, uint32_t **out, size_t *n, struct
     return rc;
 }
 
-/* S1, as the rows have it: whoever is starting or running has one attempt without an end, and
- * nobody else. */
+/* S1, in the rows: a task that is starting or running has one attempt without an end, and no other
+ * task has one. */
 static int check_attempts(struct store *store, struct err *err)
 {
     int64_t n = 0;
@@ -284,6 +284,7 @@ static int check_history(struct store *store, uint32_t program, struct err *err)
 
 int journal_heal(struct store *store, struct err *err)
 {
+    assert(store != NULL && !store->reader); /* healing writes */
     uint32_t *numbers = NULL;
     size_t n = 0;
     int rc = numbers_of_all(store, &numbers, &n, err);

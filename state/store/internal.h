@@ -83,7 +83,7 @@ int store_stmt(struct store *store, enum stmt which, sqlite3_stmt **out,
                struct err *err) MUST_CHECK;
 char *store_program_path(const struct store *store, const char *id, const char *name);
 
-/* file_system.c: ERR_REFUSED when dir lies on a file system whose locks and syncs cannot be relied
+/* file_system.c: ERR_REFUSED when dir is on a file system whose locks and syncs cannot be relied
  * on. */
 int fs_check_local(const char *dir, struct err *err) MUST_CHECK;
 
@@ -107,7 +107,7 @@ void journal_files_settle(struct store *store); /* committed: pending is the pas
 /* Cuts the files back. */
 int journal_files_undo(struct store *store, struct err *err) MUST_CHECK;
 
-/* heal.c: compares file and table at open: takes over lines that were synced, appends what the file
+/* heal.c: compares file and table at open: adopts lines that were synced, appends what the file
  * lacks. */
 int journal_heal(struct store *store, struct err *err) MUST_CHECK;
 
@@ -115,8 +115,8 @@ int journal_heal(struct store *store, struct err *err) MUST_CHECK;
  * a file. ERR_CORRUPT names the first that is wrong and what to do. */
 int journal_check(struct store *store, uint32_t program, int64_t n_rows, const char *path,
                   struct err *err) MUST_CHECK;
-/* The last row of table and file, and the one that was noted in journal.heads: what is left to
- * compare once the rows hold. */
+/* The last row of table and file, and the one that was noted in journal.heads: the rest of the
+ * comparison, once the rows hold. */
 int journal_check_end(struct store *store, const struct journal_file *f,
                       struct err *err) MUST_CHECK;
 

@@ -88,6 +88,7 @@ static int check_rows(struct store *store, uint32_t program, int64_t n_rows, str
 int journal_check(struct store *store, uint32_t program, int64_t n_rows, const char *path,
                   struct err *err)
 {
+    assert(store != NULL && path != NULL);
     struct checking k = {.path = path, .scratch = STRBUF_INIT};
     int rc = journal_cursor_open(&k.file, path, err);
     if (rc != 0 && rc != ERR_NOT_FOUND) {
@@ -145,6 +146,7 @@ static int check_end_of_file(const struct journal_file *f, struct err *err)
 
 int journal_check_end(struct store *store, const struct journal_file *f, struct err *err)
 {
+    assert(store != NULL && f != NULL);
     int rc = check_end_of_file(f, err);
     return rc != 0 ? rc : check_head(store, f, err);
 }

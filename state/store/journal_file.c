@@ -1,7 +1,7 @@
 /*
  * Lines of journal.jsonl and their twins in the table. The file is written and
  * synced first, so after a crash it may be ahead of the table by whole lines (they took effect:
- * taken over), end in a torn line (it never took effect: cut), or lack lines (a file system that
+ * adopted), end in a torn line (it never took effect: cut), or lack lines (a file system that
  * lost them: written again from the table).
  */
 #include <errno.h>
@@ -48,6 +48,7 @@ static int load_file(struct store *store, struct journal_file *f, struct err *er
 int journal_file_get(struct store *store, uint32_t program, struct journal_file **out,
                      struct err *err)
 {
+    assert(store != NULL && out != NULL);
     for (size_t i = 0; i < store->n_journals; i++) {
         if (store->journals[i].program == program) {
             *out = &store->journals[i];
@@ -69,6 +70,7 @@ int journal_file_get(struct store *store, uint32_t program, struct journal_file 
 
 void journal_files_forget(struct store *store)
 {
+    assert(store != NULL);
     for (size_t i = 0; i < store->n_journals; i++) {
         free(store->journals[i].path);
         free(store->journals[i].id);
@@ -108,6 +110,8 @@ static int insert_line(struct store *store, struct journal_file *f, const char *
 
 int journal_file_add(struct store *store, uint32_t program, cJSON *body, struct err *err)
 {
+    assert(store != NULL && body != NULL);
+    assert(store->open_transaction && !store->replaying);
     struct journal_file *f = NULL;
     int rc = journal_file_get(store, program, &f, err);
     rc = rc != 0 ? rc : line_lift_time(body, &f->last_time, err);
@@ -146,6 +150,7 @@ static int check_size(const struct journal_file *f, int64_t size, struct err *er
 
 int journal_files_check(struct store *store, struct err *err)
 {
+    assert(store != NULL);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < store->n_journals; i++) {
         const struct journal_file *f = &store->journals[i];
@@ -199,6 +204,7 @@ static int append_pending(struct store *store, struct journal_file *f, struct er
 
 int journal_files_write(struct store *store, struct err *err)
 {
+    assert(store != NULL && store->open_transaction);
     for (size_t i = 0; i < store->n_journals; i++) {
         struct journal_file *f = &store->journals[i];
         if (f->pending.len > 0 && !store->replaying && !store->detached) {
@@ -213,6 +219,7 @@ int journal_files_write(struct store *store, struct err *err)
 
 void journal_files_settle(struct store *store)
 {
+    assert(store != NULL && !store->open_transaction);
     for (size_t i = 0; i < store->n_journals; i++) {
         struct journal_file *f = &store->journals[i];
         if (f->chain.n_rows != f->committed.n_rows) {
@@ -227,6 +234,7 @@ void journal_files_settle(struct store *store)
 
 int journal_files_undo(struct store *store, struct err *err)
 {
+    assert(store != NULL);
     int rc = 0;
     for (size_t i = 0; i < store->n_journals; i++) {
         struct journal_file *f = &store->journals[i];

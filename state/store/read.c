@@ -85,6 +85,7 @@ static int visit_program(sqlite3_stmt *stmt, const struct query *q, struct err *
 
 int store_programs(struct store *store, store_program_fn *fn, void *ctx, struct err *err)
 {
+    assert(store != NULL && fn != NULL);
     struct query q = {.sql = "SELECT no, id, name, root, head, submitted_ms, n_cells, n_stages,"
                              " unverified, %s FROM programs ORDER BY no",
                       .columns = &PROGRAM_COLUMNS,
@@ -113,6 +114,7 @@ static int visit_task(sqlite3_stmt *stmt, const struct query *q, struct err *err
 int store_tasks(struct store *store, uint32_t program, store_task_fn *fn, void *ctx,
                 struct err *err)
 {
+    assert(store != NULL && fn != NULL);
     struct query q = {
         .columns = &TASK_COLUMNS,
         .prefix = "t.",
@@ -154,6 +156,7 @@ static int visit_task_row(sqlite3_stmt *stmt, const struct query *q, struct err 
 int store_task_rows(struct store *store, uint32_t program, struct task_row **out, size_t *n,
                     struct err *err)
 {
+    assert(store != NULL && out != NULL && n != NULL);
     struct row_list list = {0};
     struct query q = {
         .sql = "SELECT task, %s FROM tasks WHERE program=?1 ORDER BY task",
@@ -185,6 +188,7 @@ static int visit_attempt(sqlite3_stmt *stmt, const struct query *q, struct err *
 int store_attempts(struct store *store, uint32_t program, uint32_t task, store_attempt_fn *fn,
                    void *ctx, struct err *err)
 {
+    assert(store != NULL && fn != NULL);
     bool one = task != UINT32_MAX;
     struct query q = {
         .sql = one ? "SELECT task, %s FROM attempts WHERE program=?1 AND task=?2 ORDER BY no"
@@ -202,6 +206,7 @@ int store_attempts(struct store *store, uint32_t program, uint32_t task, store_a
 int store_live_attempts(struct store *store, uint32_t program, store_attempt_fn *fn, void *ctx,
                         struct err *err)
 {
+    assert(store != NULL && fn != NULL);
     struct query q = {
         .sql = "SELECT task, %s FROM attempts WHERE program=?1 AND state<>'ended' ORDER BY task",
         .columns = &ATTEMPT_COLUMNS,
@@ -223,6 +228,7 @@ static int visit_ending(sqlite3_stmt *stmt, const struct query *q, struct err *e
 int store_endings(struct store *store, uint32_t program, uint32_t task, store_ending_fn *fn,
                   void *ctx, struct err *err)
 {
+    assert(store != NULL && fn != NULL);
     struct query q = {
         /* instr first: most lines need not be read as JSON then. */
         .sql = "SELECT a.no, json_extract(j.line, '$.detail') FROM attempts a JOIN journal j"
@@ -249,6 +255,7 @@ static int visit_pause(sqlite3_stmt *stmt, const struct query *q, struct err *er
 int store_pauses(struct store *store, uint32_t program, store_pause_fn *fn, void *ctx,
                  struct err *err)
 {
+    assert(store != NULL && fn != NULL);
     struct query q = {
         /* instr first: most lines need not be read as JSON then. */
         .sql = "SELECT json_extract(line, '$.status.paused'), json_extract(line, '$.detail')"
@@ -272,6 +279,7 @@ static int visit_run(sqlite3_stmt *stmt, const struct query *q, struct err *err)
 
 int store_runs(struct store *store, uint32_t program, store_run_fn *fn, void *ctx, struct err *err)
 {
+    assert(store != NULL && fn != NULL);
     struct query q = {
         /* A line is canonical, so that the member stands in it just so. */
         .sql = "SELECT seq, json_extract(line, CASE seq WHEN 1 THEN '$.run' ELSE '$.detail' END)"
@@ -299,6 +307,7 @@ static int visit_result(sqlite3_stmt *stmt, const struct query *q, struct err *e
 int store_results(struct store *store, uint32_t program, store_result_fn *fn, void *ctx,
                   struct err *err)
 {
+    assert(store != NULL && fn != NULL);
     struct query q = {
         .sql =
             "SELECT r.task, r.attempt, r.digest FROM results r JOIN programs p ON p.no = r.program"
@@ -321,6 +330,7 @@ static int visit_line(sqlite3_stmt *stmt, const struct query *q, struct err *err
 int store_journal(struct store *store, uint32_t program, int64_t from_seq, store_journal_fn *fn,
                   void *ctx, struct err *err)
 {
+    assert(store != NULL && fn != NULL);
     struct query q = {
         .sql = "SELECT seq, line FROM journal WHERE program=?1 AND seq>=?2 ORDER BY seq",
         .args = {program, from_seq},
@@ -335,6 +345,7 @@ int store_journal(struct store *store, uint32_t program, int64_t from_seq, store
 int store_journal_head(struct store *store, uint32_t program, struct digest *head, int64_t *n_rows,
                        struct err *err)
 {
+    assert(store != NULL && head != NULL && n_rows != NULL);
     sqlite3_stmt *stmt = NULL;
     bool row = false;
     int rc = sql_prepare(store->db, "SELECT journal_head, journal_rows FROM programs WHERE no=?1",
@@ -407,6 +418,7 @@ static int visit_candidate(void *ctx, const struct store_program *p, struct err 
 int store_program_find(struct store *store, const char *name, struct arena *texts,
                        struct store_program *out, struct err *err)
 {
+    assert(store != NULL && texts != NULL && out != NULL);
     struct search s = {.name = name, .texts = texts, .out = out};
     int rc = store_programs(store, visit_candidate, &s, err);
     if (rc != 0) {
@@ -428,6 +440,7 @@ int store_program_find(struct store *store, const char *name, struct arena *text
 int store_program_by_root(struct store *store, const struct digest *root, struct arena *texts,
                           struct store_program *out, struct err *err)
 {
+    assert(store != NULL && root != NULL && texts != NULL && out != NULL);
     struct search s = {.root = root, .texts = texts, .out = out};
     int rc = store_programs(store, visit_candidate, &s, err);
     return rc == 0 && s.rank == 0 ? err_set(err, ERR_NOT_FOUND, "no program of this root") : rc;

@@ -6,6 +6,7 @@
 int store_accepted(struct store *store, uint32_t program, uint32_t task, struct store_accepted *out,
                    bool *found, struct err *err)
 {
+    assert(store != NULL && out != NULL && found != NULL);
     sqlite3_stmt *stmt = NULL;
     *found = false;
     int rc = store_stmt(store, STMT_RESULT_ACCEPTED, &stmt, err);
@@ -27,6 +28,7 @@ int store_accepted(struct store *store, uint32_t program, uint32_t task, struct 
 int store_result_digest(struct store *store, uint32_t program, uint32_t task, struct digest *out,
                         bool *found, struct err *err)
 {
+    assert(store != NULL && out != NULL && found != NULL);
     sqlite3_stmt *stmt = NULL;
     *found = false;
     int rc = sql_prepare(store->db, "SELECT digest FROM results WHERE program=?1 AND task=?2",

@@ -4,6 +4,7 @@
  */
 #include "state/store/run_history.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -34,6 +35,7 @@ static int see_change(void *ctx, int64_t seq, const char *run, struct err *err)
 int run_record_read(struct store *store, uint32_t program, const struct program *p,
                     struct run_record **out, struct err *err)
 {
+    assert(store != NULL && out != NULL);
     struct run_reading k = {.record = run_record_create(p), .program = program};
     int rc = store_runs(store, program, see_change, &k, err);
     rc = rc == 0 ? store_journal(store, program, 1, take_line, &k, err) : rc;
@@ -77,6 +79,7 @@ static int read_again(struct store *store, const struct program *p, int64_t rows
 int run_record_follow(struct store *store, uint32_t program, const struct program *p,
                       int64_t rows_max, struct run_record **r, struct err *err)
 {
+    assert(store != NULL && r != NULL);
     struct run_record *old = *r;
     struct run_record_seen seen = old == NULL ? (struct run_record_seen){0} : *run_record_seen(old);
     struct run_reading k = {
@@ -108,11 +111,13 @@ int run_record_follow(struct store *store, uint32_t program, const struct progra
 
 bool run_record_is_known(struct run_record *r)
 {
+    assert(r != NULL);
     return !run_record_seen(r)->unread;
 }
 
 int run_record_read_list(struct store *store, uint32_t program, cJSON **out, struct err *err)
 {
+    assert(store != NULL && out != NULL);
     struct run_reading k = {.program = program};
     bool any = false;
     *out = NULL;

@@ -106,6 +106,7 @@ static int migrate_from(sqlite3 *db, int64_t version, struct err *err)
 
 int schema_migrate(sqlite3 *db, bool writable, struct err *err)
 {
+    assert(db != NULL);
     int64_t version = -1;
     int rc = sql_int(db, "PRAGMA user_version", &version, err);
     if (rc != 0) {

@@ -1,3 +1,4 @@
+/* SQLite's result codes become errors of ours here and nowhere else. */
 #include "state/store/sql.h"
 
 #include <assert.h>
@@ -5,6 +6,7 @@
 
 int sql_error(sqlite3 *db, int rc, struct err *err, const char *what)
 {
+    assert(what != NULL);
     const char *text = db != NULL ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
     switch (rc & 0xff) {
     case SQLITE_FULL: return err_set(err, ERR_NO_SPACE, "%s: %s", what, text);
@@ -22,12 +24,14 @@ int sql_error(sqlite3 *db, int rc, struct err *err, const char *what)
 
 int sql_exec(sqlite3 *db, const char *sql, struct err *err)
 {
+    assert(db != NULL && sql != NULL);
     int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
     return rc == SQLITE_OK ? 0 : sql_error(db, rc, err, "database");
 }
 
 int sql_int(sqlite3 *db, const char *sql, int64_t *out, struct err *err)
 {
+    assert(db != NULL && sql != NULL && out != NULL);
     sqlite3_stmt *stmt = NULL;
     bool row = false;
     int rc = sql_prepare(db, sql, &stmt, err);
@@ -43,12 +47,14 @@ int sql_int(sqlite3 *db, const char *sql, int64_t *out, struct err *err)
 
 int sql_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **out, struct err *err)
 {
+    assert(db != NULL && sql != NULL && out != NULL);
     int rc = sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
     return rc == SQLITE_OK ? 0 : sql_error(db, rc, err, "database");
 }
 
 int sql_step(sqlite3_stmt *stmt, bool *row, struct err *err)
 {
+    assert(stmt != NULL && row != NULL);
     int rc = sqlite3_step(stmt);
     *row = rc == SQLITE_ROW;
     if (rc == SQLITE_ROW) {
@@ -64,6 +70,7 @@ int sql_step(sqlite3_stmt *stmt, bool *row, struct err *err)
 
 int sql_run(sqlite3_stmt *stmt, int *n_changed, struct err *err)
 {
+    assert(stmt != NULL);
     bool row = false;
     int rc = sql_step(stmt, &row, err);
     assert(rc != 0 || !row);
@@ -83,27 +90,32 @@ static void must(int rc)
 
 void sql_bind_int(sqlite3_stmt *stmt, int at, int64_t v)
 {
+    assert(stmt != NULL);
     must(sqlite3_bind_int64(stmt, at, v));
 }
 
 void sql_bind_text(sqlite3_stmt *stmt, int at, const char *text)
 {
+    assert(stmt != NULL);
     must(text == NULL ? sqlite3_bind_null(stmt, at)
                       : sqlite3_bind_text(stmt, at, text, -1, SQLITE_TRANSIENT));
 }
 
 void sql_bind_bytes(sqlite3_stmt *stmt, int at, const char *text, size_t len)
 {
+    assert(stmt != NULL && text != NULL);
     must(sqlite3_bind_text64(stmt, at, text, len, SQLITE_TRANSIENT, SQLITE_UTF8));
 }
 
 int64_t sql_col_int(sqlite3_stmt *stmt, int at)
 {
+    assert(stmt != NULL);
     return sqlite3_column_int64(stmt, at);
 }
 
 const char *sql_col_text(sqlite3_stmt *stmt, int at)
 {
+    assert(stmt != NULL);
     const unsigned char *text = sqlite3_column_text(stmt, at);
     return text == NULL ? "" : (const char *)text;
 }

@@ -6,6 +6,7 @@
 
 int store_open(const char *state_dir, enum store_mode mode, struct store **out, struct err *err)
 {
+    assert(state_dir != NULL && out != NULL);
     int rc = store_connect(state_dir, "preregd.db", mode, out, err);
     if (rc != 0 || mode == STORE_READER) {
         return rc;
@@ -33,6 +34,7 @@ void store_close(struct store *store)
 
 int store_check_journal(const char *state_dir, uint32_t program, int64_t n_rows, struct err *err)
 {
+    assert(state_dir != NULL);
     struct store *store = NULL;
     struct journal_file *f = NULL;
     int rc = store_open(state_dir, STORE_READER, &store, err);
@@ -44,6 +46,7 @@ int store_check_journal(const char *state_dir, uint32_t program, int64_t n_rows,
 
 int store_check_history(const char *state_dir, uint32_t program, struct err *err)
 {
+    assert(state_dir != NULL);
     struct store *store = NULL;
     struct journal_file *f = NULL;
     int rc = store_open(state_dir, STORE_READER, &store, err);

@@ -68,6 +68,7 @@ static bool holds_attempts(const char *folder)
 
 enum folder_standing submission_standing(const char *folder)
 {
+    assert(folder != NULL);
     struct name_list names = {0};
     struct err ignored;
     unsigned n_lines = count_lines(folder);
@@ -160,6 +161,7 @@ static int check_folder(struct store *store, const char *id, bool knows_any, str
 
 int submission_clear(struct store *store, bool knows_any, struct err *err)
 {
+    assert(store != NULL);
     char *folder = path_join(store->dir, "programs");
     struct name_list names = {0};
     int rc = file_kind_at(folder) == FILE_FOLDER ? dir_list(folder, &names, err) : 0;

@@ -40,16 +40,19 @@ int store_begin(struct store *store, struct err *err)
 
 bool store_is_damaged(const struct store *store)
 {
+    assert(store != NULL);
     return store->damaged || store->broken;
 }
 
 uint32_t store_failed_journal(const struct store *store)
 {
+    assert(store != NULL);
     return store->failed_journal;
 }
 
 void store_rollback(struct store *store)
 {
+    assert(store != NULL);
     struct err err = {0};
     if (!store->open_transaction) {
         return;
