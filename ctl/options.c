@@ -90,11 +90,11 @@ static const struct option_row option_rows[] = {
     {"ca", OPT_CA, "FILE", CTL_SIGNERS,
      "time-stamping authorities to believe (default: /etc/ssl/certs)"},
     {"timestamp", OPT_TIMESTAMP, NULL, CTL_STAMP, "write an RFC 3161 request beside the lock"},
-    {"verify", OPT_VERIFY, NULL, CTL_STAMP, "write nothing: check the lock that is there"},
+    {"verify", OPT_VERIFY, NULL, CTL_STAMP, "write nothing: check the existing lock"},
     /* options of one command each */
     {"template", OPT_TEMPLATE, "NAME", CTL_TEMPLATE, "start from this design (see --list)"},
     {"list", OPT_LIST, NULL, CTL_TEMPLATE, "print the templates' names and what they ask"},
-    {"stage", OPT_STAGE, "STAGE", CTL_RERUN, "this stage alone, with those it comes after"},
+    {"stage", OPT_STAGE, "STAGE", CTL_RERUN, "only this stage and those it depends on"},
     {"keep", OPT_KEEP, NULL, CTL_RERUN, "keep what the workers wrote, weights and items"},
     {"with-host", OPT_WITH_HOST, NULL, CTL_WITH_HOST, "keep the names of the hosts"},
     {"accept-failures", OPT_FAILURES, NULL, CTL_FAILURES,

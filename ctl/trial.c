@@ -338,7 +338,7 @@ static int try_stage(struct trying *t, size_t cell, size_t stage, bool *done, st
     struct rerun_ended ended = {.code = -1};
     struct err why;
     if (!has_inputs(t, stage, done)) {
-        json_push(t->rows, new_row(t, cell, stage, "left_out", "what it comes after gave nothing"));
+        json_push(t->rows, new_row(t, cell, stage, "left_out", "an earlier stage gave nothing"));
         return 0;
     }
     if (t->spec->begins != NULL) {

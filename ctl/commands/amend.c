@@ -63,7 +63,8 @@ static int prepare(const struct ctl_options *o, cJSON **answer, struct err *err)
         rc = ask(o, "amend", params, answer, err);
         /* the root came from the lock beside the file, so the daemon does not have that program */
         if (rc == ERR_NOT_FOUND && o->program == NULL) {
-            rc = err_wrap(err, "nothing to amend (not submitted? then change it and lock it anew)");
+            rc =
+                err_wrap(err, "nothing to amend (not submitted? then change it and lock it again)");
         }
     }
     proof_release(&proof);

@@ -138,7 +138,7 @@ static int take_map(struct importing *in, struct err *err)
         return err_set(err, ERR_USAGE, "import needs a MAP.JSON, --pattern or --records");
     }
     if (o->pattern == NULL && o->samples != NULL) {
-        return err_set(err, ERR_USAGE, "--samples goes with --pattern");
+        return err_set(err, ERR_USAGE, "--samples needs --pattern");
     }
     if (o->n_args > 1) {
         rc = map_read(&in->map, o->args[1], err);

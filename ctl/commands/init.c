@@ -128,7 +128,7 @@ int cmd_init(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     *code = EXIT_OK;
     if (o->list && (o->n_args > 0 || o->template_name != NULL)) {
-        return err_set(err, ERR_USAGE, "--list stands alone: it writes nothing");
+        return err_set(err, ERR_USAGE, "--list takes nothing else: it writes nothing");
     }
     if (o->list) {
         print_list();
@@ -142,7 +142,7 @@ int cmd_init(const struct ctl_options *o, enum exit_code *code, struct err *err)
     }
     char *path = path_join(folder, "grid.toml");
     if (file_kind_at(path) != FILE_ABSENT) {
-        rc = err_set(err, ERR_EXISTS, "%s is there already; it stays as it is", path);
+        rc = err_set(err, ERR_EXISTS, "%s exists already and is left unchanged", path);
     } else {
         rc = write_template(template, path, folder, err);
     }

@@ -73,7 +73,7 @@ static int look_at_old(const struct program *p, const struct lock *lock,
     }
     if (stamped && (strcmp(old->root, lock->root) != 0 ||
                     (old->signature == NULL && lock->signature != NULL))) {
-        rc = err_set(err, ERR_EXISTS, "%s is the time stamp of the lock that is there", paths->tsr);
+        rc = err_set(err, ERR_EXISTS, "%s is the time stamp of the existing lock", paths->tsr);
     } else if (old->signature != NULL && strcmp(old->root, lock->root) == 0) {
         rc = lock_check_signer(p, old, NULL, &signer, err);
         signature_check_release(&signer);
@@ -150,7 +150,7 @@ int cmd_lock(const struct ctl_options *o, enum exit_code *code, struct err *err)
     *code = EXIT_OK;
     if (o->verify && (o->key != NULL || o->timestamp || o->replace)) {
         return err_set(err, ERR_USAGE,
-                       "--verify writes nothing: it goes with --allowed-signers and --ca alone");
+                       "--verify writes nothing: it accepts only --allowed-signers and --ca");
     }
     if (o->verify) {
         return lock_say_verified(o, err);

@@ -68,7 +68,7 @@ int cmd_replay(const struct ctl_options *o, enum exit_code *code, struct err *er
         return import_to_folder(o, o->args[1], code, err);
     }
     if (o->replace) {
-        return err_set(err, ERR_USAGE, "--replace goes with --out");
+        return err_set(err, ERR_USAGE, "--replace needs --out");
     }
     int rc = load_program(o->args[0], &p, err);
     rc = rc == 0 ? replay(o, p, code, err) : rc;

@@ -409,9 +409,9 @@ static void status_paused(struct strbuf *sb, const struct term *t, const cJSON *
     strbuf_addf(&text, "paused (%s)%s%s", by, why == NULL ? "" : ": ", why == NULL ? "" : why);
     out_styled(sb, t, STYLE_YELLOW, text.buf);
     if (strcmp(by, "data") == 0) {
-        strbuf_adds(sb, "; goes on by itself when it is there again\n");
+        strbuf_adds(sb, "; continues by itself when it is back\n");
     } else if (strcmp(by, "no_space") == 0) {
-        strbuf_adds(sb, "; goes on by itself when there is room again\n");
+        strbuf_adds(sb, "; continues by itself when there is room again\n");
     } else if (strcmp(by, "host") == 0 || strcmp(by, "folder") == 0) {
         strbuf_addf(sb, "; is tried again by itself, `preregctl resume %s` does so at once\n",
                     answer_text(summary, "id", ""));
@@ -425,7 +425,7 @@ static void status_paused(struct strbuf *sb, const struct term *t, const cJSON *
     } else if (strcmp(by, "cancel") == 0) {
         strbuf_adds(sb, "; it ends by itself\n");
     } else {
-        strbuf_addf(sb, "; `preregctl resume %s` goes on\n", answer_text(summary, "id", ""));
+        strbuf_addf(sb, "; `preregctl resume %s` continues\n", answer_text(summary, "id", ""));
     }
     strbuf_release(&text);
 }

@@ -57,7 +57,7 @@ def work_elsewhere(place, folder):
 def goes_on_by_itself(place, folder, unit):
     place.wait_for(lambda: place.status()[0]["paused_by"] == "no_space", 60, "the program is paused for want of disk")
     why_is(place, rf"the disk of \[run\] work {re.escape(folder)}: \d+ {unit} are free, \d+ ({unit} )?are needed")
-    expect("goes on by itself" in place.ctl("status").stdout, "status does not say what happens next")
+    expect("continues by itself" in place.ctl("status").stdout, "status does not say what happens next")
     return {t["state"] for t in place.tasks().values()}
 
 

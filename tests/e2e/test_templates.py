@@ -64,8 +64,8 @@ def test_names(place):
     listed = [line.split()[0] for line in place.ctl("init", "--list").stdout.splitlines()]
     equal(listed, NAMES, "--list")
     rows = [(["--template", ""], "there are minimal, below_the_floor"), (["--template", "minmal"], "there are minimal"),
-            (["--template"], "needs a value"), (["--list", "new"], "--list stands alone"),
-            (["--list", "--template", "minimal"], "--list stands alone"), (["new", "old"], "usage: preregctl init")]
+            (["--template"], "needs a value"), (["--list", "new"], "--list takes nothing else"),
+            (["--list", "--template", "minimal"], "--list takes nothing else"), (["new", "old"], "usage: preregctl init")]
     for words, message in rows:
         run = place.ctl("init", *words, wanted=USAGE)
         expect(message in run.stderr, f"init {words}: {run.stderr!r}")

@@ -179,7 +179,7 @@ static void test_paused_and_finished(void **state)
     assert_non_null(strstr(sb.buf, "paused (no_space): 4 MiB free"));
     assert_non_null(strstr(sb.buf, "time left unknown yet"));
     assert_null(strstr(sb.buf, "arch="));
-    assert_non_null(strstr(sb.buf, "goes on by itself when there is room again"));
+    assert_non_null(strstr(sb.buf, "continues by itself when there is room again"));
 
     cJSON_ReplaceItemInObjectCaseSensitive(summary, "paused_by", cJSON_CreateString("user"));
     cJSON_ReplaceItemInObjectCaseSensitive(summary, "paused_why", cJSON_CreateNull());
@@ -204,7 +204,7 @@ static void test_paused_and_finished(void **state)
     cJSON_ReplaceItemInObjectCaseSensitive(summary, "paused_by", cJSON_CreateString("data"));
     strbuf_clear(&sb);
     status_program(&sb, &utf8, summary, NULL, 0);
-    assert_non_null(strstr(sb.buf, "goes on by itself"));
+    assert_non_null(strstr(sb.buf, "continues by itself"));
     assert_null(strstr(sb.buf, "resume"));
 
     cJSON_ReplaceItemInObjectCaseSensitive(summary, "paused_by", cJSON_CreateNull());
