@@ -37,7 +37,7 @@ static void test_last_words(void **state)
         {"0123456789012345678901234567890123456789", "0123456789012345678901234567890"},
         {"012345678901234567890123456789\xC3\xA9", "012345678901234567890123456789?"},
     };
-    char folder[] = "/tmp/apparatus_test.XXXXXX";
+    char folder[] = "/tmp/test_apparatus.XXXXXX";
     struct err err = {0};
     (void)state;
     assert_non_null(mkdtemp(folder));
