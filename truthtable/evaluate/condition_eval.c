@@ -4,6 +4,7 @@
  * missing. The parser has checked the types: the switches name every kind, and a kind of the other
  * type cannot occur. The first reason met for something unknown becomes the reason of the result.
  */
+#include <assert.h>
 #include <math.h>
 
 #include "truthtable/evaluate/evaluation.h"
@@ -27,6 +28,7 @@ static void note_why(struct evaluating *x, const char *why)
 /* Geometric mean of fact(a) / fact(b) over the cells that differ in the factor alone. */
 static struct number ratio_of(const struct evaluation *ev, const struct cond *c)
 {
+    assert(c->kind == COND_RATIO);
     const struct program *p = ev->rules->program;
     const struct number *facts = &ev->reading->facts[c->fact * p->n_cells];
     const bool *excluded = &ev->reading->fact_excluded[c->fact * p->n_cells];
@@ -64,6 +66,7 @@ static struct number ratio_of(const struct evaluation *ev, const struct cond *c)
 /* The mean of a fact over the cells that are left. */
 static struct number fact_mean(const struct evaluation *ev, size_t fact)
 {
+    assert(fact < ev->rules->facts.n);
     const struct program *p = ev->rules->program;
     struct number sum = number_point(0);
     size_t n = 0;
@@ -79,6 +82,7 @@ static struct number fact_mean(const struct evaluation *ev, size_t fact)
 /* A field of a figure that evaluate_contrasts() has computed. */
 static struct number contrast_value(const struct evaluation *ev, const struct cond *c)
 {
+    assert(c->kind == COND_CONTRAST && c->index < ev->rules->program->n_contrasts);
     const struct figure *f =
         c->measure == INDEX_NONE
             ? &ev->pooled[c->index]
@@ -222,6 +226,7 @@ static enum truth truth_at(struct evaluating *x, const struct cond *c)
 enum truth evaluation_truth(const struct evaluation *ev, const struct cond *c, enum truth otherwise,
                             const char **why)
 {
+    assert(c != NULL); /* conditions that do not compile are never evaluated */
     struct evaluating x = {.ev = ev, .otherwise = otherwise};
     enum truth t = truth_at(&x, c);
     if (t == TRUTH_UNKNOWN && x.why != NULL) {
@@ -233,6 +238,7 @@ enum truth evaluation_truth(const struct evaluation *ev, const struct cond *c, e
 /* For numbers outside of a comparison, as the effects show them. */
 struct number evaluation_number(const struct evaluation *ev, const struct cond *c)
 {
+    assert(c != NULL);
     struct evaluating x = {.ev = ev, .otherwise = TRUTH_UNKNOWN};
     return number_at(&x, c);
 }

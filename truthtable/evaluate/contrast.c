@@ -6,6 +6,7 @@
  * soon as one is among those that are left, spread and interval are unknown. Sums run in the
  * program's order, so equal records give equal bytes.
  */
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -58,6 +59,8 @@ static const struct score *scores_of(const struct evaluation *ev, size_t measure
  * contrast's mean. */
 struct number arm_mean(const struct evaluation *ev, size_t contrast, size_t measure, bool b)
 {
+    assert(contrast < ev->rules->program->n_contrasts && measure < ev->rules->program->n_measures);
+    assert(!ev->rules->program->contrasts[contrast].is_difference); /* it has no arms */
     const struct layout *l = &ev->rules->layout;
     const struct score *scores = scores_of(ev, measure);
     struct sum over_settings = {0};
@@ -79,6 +82,8 @@ struct number arm_mean(const struct evaluation *ev, size_t contrast, size_t meas
  * a level of a replicate factor every condition has cells. */
 struct number level_mean(const struct evaluation *ev, size_t measure, size_t factor, size_t level)
 {
+    assert(factor < ev->rules->program->n_factors &&
+           level < ev->rules->program->factors[factor].n_levels);
     const struct program *p = ev->rules->program;
     const struct layout *l = &ev->rules->layout;
     const struct score *scores = scores_of(ev, measure);
@@ -200,6 +205,7 @@ static const char *first_copy(const struct evaluation *ev, const struct score *s
 struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measure, size_t a,
                                       size_t b)
 {
+    assert(a < ev->rules->program->n_conditions && b < ev->rules->program->n_conditions);
     const struct layout *l = &ev->rules->layout;
     const struct score *scores = scores_of(ev, measure);
     struct condition_pair out = {0};
@@ -609,6 +615,7 @@ static void figure_of_measure(struct contrasting *ct, size_t contrast, size_t me
 /* Whether a measure is among those a contrast is over. */
 enum truth contrast_pools(const struct evaluation *ev, size_t contrast, size_t measure)
 {
+    assert(contrast < ev->rules->program->n_contrasts && measure < ev->rules->program->n_measures);
     const struct program *p = ev->rules->program;
     if (!p->measures[measure].counted) {
         return TRUTH_FALSE;
@@ -700,6 +707,7 @@ static void figure_pooled(struct contrasting *ct, size_t contrast)
 /* Per-measure figures first: pooled ones are made of their settings. */
 void evaluate_contrasts(struct evaluation *ev)
 {
+    assert(ev->gates != NULL || ev->rules->program->n_measures == 0); /* after the gates */
     const struct program *p = ev->rules->program;
     struct contrasting ct = {.ev = ev};
     ct.pairs = arena_array(ev->arena, p->n_contrasts * p->n_measures, sizeof(*ct.pairs));

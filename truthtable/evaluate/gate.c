@@ -4,6 +4,8 @@
  * possible are doubles compared. A counter is a range: at least the measures that clear, at most
  * those that also may.
  */
+#include <assert.h>
+
 #include "truthtable/evaluate/evaluation.h"
 
 static const struct score *score_at(const struct evaluation *ev, size_t measure, size_t cell)
@@ -14,6 +16,7 @@ static const struct score *score_at(const struct evaluation *ev, size_t measure,
 /* score >= floor: exact when the score is a known count of n, else as doubles. */
 static enum truth score_reaches(const struct score *s, const struct threshold *t)
 {
+    assert(s != NULL && t != NULL);
     int64_t k = 0;
     if (number_is_point(&s->value) && s->has_n && t->is_exact &&
         score_count(s->value.lo, s->n, &k)) {
@@ -82,6 +85,7 @@ static bool setting_counts(const struct evaluation *ev, size_t contrast, size_t 
 static bool arm_counts(const struct evaluation *ev, size_t contrast, size_t measure, bool b,
                        int64_t *k, int64_t *n)
 {
+    assert(contrast < ev->rules->program->n_contrasts && measure < ev->rules->program->n_measures);
     const size_t n_settings = ev->rules->layout.contrasts[contrast].n_settings;
     struct arm_count arm = {.of = 1};
     for (size_t s = 0; s < n_settings; s++) {
@@ -99,6 +103,7 @@ static bool arm_counts(const struct evaluation *ev, size_t contrast, size_t meas
 static enum truth arm_reaches(const struct evaluation *ev, size_t contrast, size_t measure, bool b,
                               const struct threshold *t)
 {
+    assert(contrast < ev->rules->program->n_contrasts && t != NULL);
     int64_t k = 0;
     int64_t n = 0;
     if (t->is_exact && arm_counts(ev, contrast, measure, b, &k, &n)) {
@@ -110,6 +115,7 @@ static enum truth arm_reaches(const struct evaluation *ev, size_t contrast, size
 /* The larger of two means reaches best_arm when one of them does. */
 static enum truth best_arm_reaches(const struct evaluation *ev, size_t contrast, size_t measure)
 {
+    assert(contrast < ev->rules->program->n_contrasts && measure < ev->rules->program->n_measures);
     if (!ev->rules->program->measures[measure].has_best_arm) {
         return TRUTH_TRUE;
     }
@@ -121,6 +127,7 @@ static enum truth best_arm_reaches(const struct evaluation *ev, size_t contrast,
 /* What an excluded cell counts as is the plan's choice (excluded_fails). */
 static enum truth cell_reaches(const struct evaluation *ev, size_t measure, size_t cell)
 {
+    assert(ev->rules->program->measures[measure].has_floor); /* only such measures have gates */
     const struct score *s = score_at(ev, measure, cell);
     if (s->excluded) {
         return ev->rules->program->excluded_fails ? TRUTH_FALSE : TRUTH_UNKNOWN;
@@ -131,6 +138,7 @@ static enum truth cell_reaches(const struct evaluation *ev, size_t measure, size
 /* Both arms of the counter's contrast, every cell of them. */
 static enum truth clears_every_cell(const struct evaluation *ev, size_t contrast, size_t measure)
 {
+    assert(contrast < ev->rules->program->n_contrasts && measure < ev->rules->program->n_measures);
     const struct layout *l = &ev->rules->layout;
     size_t n_cells = ev->rules->program->n_cells;
     enum truth all = TRUTH_TRUE;
@@ -150,6 +158,7 @@ static enum truth clears_every_cell(const struct evaluation *ev, size_t contrast
 static enum truth counter_clears(const struct evaluation *ev, const struct counter *c,
                                  size_t measure)
 {
+    assert(c->contrast < ev->rules->program->n_contrasts && rules_in_counters(ev->rules, measure));
     const struct threshold *floor = &ev->rules->floors[measure];
     enum truth base = c->clears == CLEARS_EVERY_CELL
                           ? clears_every_cell(ev, c->contrast, measure)
@@ -161,6 +170,7 @@ static enum truth counter_clears(const struct evaluation *ev, const struct count
 /* One gate, with the reason if it is undetermined. best_arm holds for the whole measure. */
 static void evaluate_gate(struct evaluation *ev, size_t measure, size_t cell, enum truth best_arm)
 {
+    assert(ev->rules->program->measures[measure].has_floor);
     struct gate *g = &ev->gates[measure * ev->rules->program->n_cells + cell];
     const struct score *s = score_at(ev, measure, cell);
     g->floor = cell_reaches(ev, measure, cell);
@@ -180,6 +190,7 @@ static void evaluate_gate(struct evaluation *ev, size_t measure, size_t cell, en
  * best_arm could refer to. */
 void evaluate_gates(struct evaluation *ev)
 {
+    assert(ev->reading != NULL && ev->gates == NULL); /* the first step */
     const struct program *p = ev->rules->program;
     ev->gates = arena_array(ev->arena, p->n_measures * p->n_cells, sizeof(*ev->gates));
     ev->clears = arena_array(ev->arena, p->n_counters * p->n_measures, sizeof(*ev->clears));

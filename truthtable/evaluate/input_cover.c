@@ -10,6 +10,7 @@
  * taken as independent, and the limits depend on the conditions alone, so that more data never
  * takes a proof back.
  */
+#include <assert.h>
 #include <math.h>
 
 #include "truthtable/evaluate/evaluation.h"
@@ -52,6 +53,7 @@ static bool is_constant(const struct cond *c)
 static struct quantity *quantity_of(struct cover *c, const struct cond *left,
                                     const struct cond *right)
 {
+    assert(left != NULL);
     for (size_t i = 0; i < c->n; i++) {
         struct quantity *q = &c->quantities[i];
         if ((q->right == NULL) == (right == NULL) && cond_same(q->left, left) &&
@@ -284,6 +286,7 @@ static bool next_combination(struct cover *c)
  * answer: all levels then stay possible. */
 bool input_is_covered(const struct evaluation *ev, size_t input)
 {
+    assert(input < ev->rules->program->n_inputs);
     const struct cond *const *levels = ev->rules->inputs[input];
     const size_t n = ev->rules->program->inputs[input].n_levels;
     if (levels[n - 1]->kind == COND_OTHERWISE) {

@@ -4,6 +4,8 @@
  * levels fires its row, and an outcome binds only if all fired rows lead to it. This is what makes
  * the verdict independent of records that are still missing.
  */
+#include <assert.h>
+
 #include "truthtable/evaluate/evaluation.h"
 
 /* Level i is possible unless its condition is false or an earlier one is true. If none is true, and
@@ -11,6 +13,7 @@
 static void find_possible(const struct evaluation *ev, size_t index, struct input_state *st,
                           bool *possible)
 {
+    assert(index < ev->rules->program->n_inputs);
     const struct input *in = &ev->rules->program->inputs[index];
     bool earlier_true = false;
     size_t n_false = 0;
@@ -40,6 +43,7 @@ static void find_possible(const struct evaluation *ev, size_t index, struct inpu
  * long as one of them is. */
 static void evaluate_input(struct evaluation *ev, size_t index)
 {
+    assert(index < ev->rules->program->n_inputs);
     const struct input *in = &ev->rules->program->inputs[index];
     struct input_state *st = &ev->inputs[index];
     enum truth *holds = arena_array(ev->arena, in->n_levels, sizeof(*holds));
@@ -62,6 +66,7 @@ static void evaluate_input(struct evaluation *ev, size_t index)
 /* The rows of which each level is possible. */
 static void find_fired(struct evaluation *ev)
 {
+    assert(ev->inputs != NULL || ev->rules->program->n_inputs == 0); /* rows are read off inputs */
     const struct rules *rules = ev->rules;
     const struct program *p = rules->program;
     uint64_t *words = arena_array(ev->arena, rules->n_row_words, sizeof(*words));
@@ -93,6 +98,7 @@ static void find_fired(struct evaluation *ev)
 /* Inputs that the table does not read are evaluated, too: verdict.json lists them all. */
 void evaluate_table(struct evaluation *ev)
 {
+    assert(ev->fired == NULL && ev->n_fired == 0); /* the last step */
     const struct program *p = ev->rules->program;
     ev->inputs = arena_array(ev->arena, p->n_inputs, sizeof(*ev->inputs));
     ev->n_fired = 0;
@@ -105,6 +111,7 @@ void evaluate_table(struct evaluation *ev)
 /* The rule of the verdict: fired rows must agree, whatever the missing records turn out to be. */
 size_t evaluation_outcome(const struct evaluation *ev)
 {
+    assert(ev->n_fired <= ev->rules->program->n_rows);
     const struct program *p = ev->rules->program;
     size_t outcome = INDEX_NONE;
     for (size_t i = 0; i < ev->n_fired; i++) {
@@ -122,6 +129,7 @@ size_t evaluation_outcome(const struct evaluation *ev)
 void evaluation_run(struct evaluation *ev, const struct rules *rules, const struct reading *reading,
                     struct arena *arena)
 {
+    assert(rules != NULL && reading != NULL && arena != NULL);
     *ev = (struct evaluation){.rules = rules, .reading = reading, .arena = arena};
     evaluate_gates(ev);
     evaluate_contrasts(ev);

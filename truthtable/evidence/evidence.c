@@ -149,6 +149,7 @@ static void index_grow(struct evidence_index *ix)
 /* Task numbers must fit the slots' 32 bits. */
 void evidence_init(struct evidence *e, const struct program *p)
 {
+    assert(p != NULL);
     assert(program_n_tasks(p) <= UINT32_MAX);
     *e = (struct evidence){.program = p, .index = xcalloc(1, sizeof(*e->index))};
     arena_init(&e->arena);
@@ -173,6 +174,7 @@ void evidence_release(struct evidence *e)
 void evidence_set_task(struct evidence *e, size_t cell, size_t stage, enum task_end end,
                        const char *cause)
 {
+    assert(cell < e->program->n_cells && stage < e->program->n_stages);
     struct evidence_task *t = &e->tasks[cell * e->program->n_stages + stage];
     t->end = end;
     bool has_cause = end == TASK_END_BLOCKED || end == TASK_END_NEVER_RUN;
@@ -181,6 +183,7 @@ void evidence_set_task(struct evidence *e, size_t cell, size_t stage, enum task_
 
 void evidence_set_narrower(struct evidence *e, size_t cell, size_t stage, const char *limits)
 {
+    assert(cell < e->program->n_cells && stage < e->program->n_stages && limits != NULL);
     /* Many tasks share the same text. */
     if (e->last_narrower == NULL || strcmp(e->last_narrower, limits) != 0) {
         e->last_narrower = arena_strdup(&e->arena, limits);
@@ -233,12 +236,14 @@ static void slot_add(struct evidence *e, size_t task, enum slot_kind kind, const
 void evidence_add_metric(struct evidence *e, size_t cell, size_t stage, const char *metric,
                          const struct evidence_value *v)
 {
+    assert(cell < e->program->n_cells && stage < e->program->n_stages);
     slot_add(e, cell * e->program->n_stages + stage, SLOT_METRIC, metric, v);
 }
 
 void evidence_add_fact(struct evidence *e, size_t cell, size_t stage, const char *fact,
                        const struct evidence_value *v)
 {
+    assert(cell < e->program->n_cells && stage < e->program->n_stages);
     slot_add(e, cell * e->program->n_stages + stage, SLOT_FACT, fact, v);
 }
 
@@ -255,11 +260,13 @@ static const struct evidence_value *slot_value(const struct evidence *e, size_t 
 const struct evidence_value *evidence_metric(const struct evidence *e, size_t cell, size_t stage,
                                              const char *metric)
 {
+    assert(cell < e->program->n_cells && stage < e->program->n_stages);
     return slot_value(e, cell * e->program->n_stages + stage, SLOT_METRIC, metric);
 }
 
 const struct evidence_value *evidence_fact(const struct evidence *e, size_t cell, size_t stage,
                                            const char *fact)
 {
+    assert(cell < e->program->n_cells && stage < e->program->n_stages);
     return slot_value(e, cell * e->program->n_stages + stage, SLOT_FACT, fact);
 }

@@ -6,6 +6,8 @@
  */
 #include "truthtable/evidence/measure_scores.h"
 
+#include <assert.h>
+
 /* Why a task has no values, in words: its end, its cause, the cause of the task it depended on, and
  * narrower limits. */
 static const char *end_reason(const struct evidence *e, size_t task,
@@ -61,6 +63,7 @@ static bool in_support(const struct measure *m, const struct evidence_value *v)
 struct score score_read(const struct measure *m, const struct evidence_value *v, bool imported,
                         struct arena *arena)
 {
+    assert(m != NULL && v != NULL);
     struct score s = {.value = number_of(v), .has_n = v->has_n, .n = v->n};
     if (!in_support(m, v)) {
         s.value =
@@ -85,6 +88,7 @@ struct score score_read(const struct measure *m, const struct evidence_value *v,
 void reading_of_evidence(struct reading *r, const struct evidence *e, const struct rules *rules,
                          const struct coverage *coverage, struct arena *arena)
 {
+    assert(e->program->n_cells == rules->program->n_cells); /* of one plan */
     const struct program *p = e->program;
     bool *fact_excluded = arena_array(arena, rules->facts.n * p->n_cells, sizeof(bool));
     r->scores = arena_array(arena, p->n_measures * p->n_cells, sizeof(*r->scores));

@@ -6,6 +6,7 @@
  */
 #include "truthtable/evidence/task_coverage.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "base/json.h"
@@ -81,6 +82,7 @@ size_t coverage_budget(double share, size_t planned)
  * reached. */
 void coverage_init(struct coverage *c, const struct evidence *e, struct arena *arena)
 {
+    assert(e->program != NULL && arena != NULL);
     const struct program *p = e->program;
     size_t n_tasks = program_n_tasks(p);
     enum cause *root = arena_array(arena, n_tasks, sizeof(*root));
@@ -115,5 +117,6 @@ void coverage_init(struct coverage *c, const struct evidence *e, struct arena *a
 /* Within the budget, losses are excluded; over it, the verdict is VOID. */
 bool coverage_over_budget(const struct coverage *c)
 {
+    assert(c->n_excluded <= c->counted.planned);
     return c->n_excluded > c->budget;
 }
