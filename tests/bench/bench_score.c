@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 
 #include "base/xalloc.h"
+#include "tests/unit/worker/shape.h"
 #include "worker/model/engine.h"
 #include "worker/nn/attend.h"
 #include "worker/nn/cpu.h"
@@ -27,31 +28,9 @@ static const struct {
     const char *name;
     struct model_config cfg;
 } MODELS[] = {
-    {"dense34m",
-     {.layers = 8,
-      .width = 512,
-      .heads = 8,
-      .kv_heads = 8,
-      .ffn = 768,
-      .vocab = 32768,
-      .context = 1024,
-      .tie_embeddings = true,
-      .rope_theta = 10000,
-      .norm_eps = 1e-5}},
-    {"moe63m",
-     {.layers = 8,
-      .width = 512,
-      .heads = 8,
-      .kv_heads = 8,
-      .vocab = 32768,
-      .context = 1024,
-      .experts = 8,
-      .top_k = 2,
-      .expert_ffn = 384,
-      .renormalise = true,
-      .tie_embeddings = true,
-      .rope_theta = 10000,
-      .norm_eps = 1e-5}},
+    {"dense34m", SHAPE(8, 512, 8, 8, 32768, 1024, .ffn = 768, .tie_embeddings = true)},
+    {"moe63m", SHAPE(8, 512, 8, 8, 32768, 1024, .experts = 8, .top_k = 2, .expert_ffn = 384,
+                     .renormalise = true, .tie_embeddings = true)},
 };
 
 static double now(void)

@@ -15,19 +15,6 @@
 #define HF_FILE_WEIGHTS   "model.safetensors"
 #define HF_FILE_INDEX     "model.safetensors.index.json"
 #define HF_FILE_TOKENIZER "tokenizer.json"
-#define HF_NAME_SIZE      96
-
-struct hf_part {
-    char name[HF_NAME_SIZE];
-    size_t offset; /* of weights.params */
-    int64_t rows;
-    int64_t cols; /* 0: one dimension */
-};
-
-/* *n parts in the order of the table; the caller frees them. The shape has passed
- * hf_config_check(). */
-struct hf_part *hf_parts(const struct model_config *cfg, const struct tensor_table *table,
-                         size_t *n);
 
 /* The shape alone. */
 int hf_read_config(const char *folder, struct model_config *cfg, struct err *err) MUST_CHECK;

@@ -177,11 +177,6 @@ void run_set_clock(struct run *run, struct pass_clock *clock)
     run->clock = clock;
 }
 
-size_t run_head_rows(const struct run *run)
-{
-    return run->head_rows;
-}
-
 void run_first_choices(const struct run *run, int layer, size_t n, uint32_t *first)
 {
     size_t top_k = (size_t)run->cfg.top_k;

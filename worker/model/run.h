@@ -4,7 +4,7 @@
  *
  * A run owns every buffer, allocated once for the largest pass: nothing is allocated per step. With
  * RUN_TRAIN each layer's activations are kept; with RUN_INFER all layers share one set. Logits
- * exist for run_head_rows() tokens at a time, never for all. Gradients are added to `grad`, which
+ * exist for a chunk of tokens at a time, never for all. Gradients are added to `grad`, which
  * has the layout of weights.params.
  */
 #ifndef WORKER_MODEL_RUN_H
@@ -64,10 +64,9 @@ void run_gradient(struct run *run, const struct weights *w, const struct run_bat
                   const struct run_objective *objective, struct router_stats *stats, real *grad,
                   struct run_loss *loss);
 
-/* Logits (V) of the tokens rows first .. first + n - 1 of the last run_forward(): n <=
- * run_head_rows(). */
+/* Logits (V) of the tokens rows first .. first + n - 1 of the last run_forward(): at most
+ * as many as the run computes at a time, which is 256 or all that it has room for. */
 const real *run_logits(struct run *run, const struct weights *w, size_t first, size_t n);
-size_t run_head_rows(const struct run *run);
 
 /* first[i] is the expert that token i of the last pass chose first in this mixture layer, for all
  * of its n tokens. RUN_TRAIN only: otherwise the layers share one set of buffers. */

@@ -26,69 +26,20 @@
 #define BATCH_MAX      65536
 #define CONTEXT_MAX    65536
 
-struct builtin {
-    const char *name;
-    int64_t batch;
-    struct model_config model;
-};
+#define BATCH 8 /* sequences a step of a built-in model */
 
-static const struct builtin BUILTINS[] = {
-    {"dense34m",
-     8,
-     {.layers = 8,
-      .width = 512,
-      .heads = 8,
-      .kv_heads = 8,
-      .ffn = 768,
-      .vocab = 32768,
-      .context = 256,
-      .tie_embeddings = true}},
-    {"moe63m",
-     8,
-     {.layers = 8,
-      .width = 512,
-      .heads = 8,
-      .kv_heads = 8,
-      .vocab = 32768,
-      .context = 256,
-      .tie_embeddings = true,
-      .experts = 8,
-      .top_k = 2,
-      .expert_ffn = 384,
-      .renormalise = true}},
-    {"dense10m",
-     8,
-     {.layers = 6,
-      .width = 320,
-      .heads = 5,
-      .kv_heads = 5,
-      .ffn = 864,
-      .vocab = 4096,
-      .context = 256,
-      .tie_embeddings = true}},
-    {"demo",
-     8,
-     {.layers = 4,
-      .width = 128,
-      .heads = 4,
-      .kv_heads = 4,
-      .ffn = 256,
-      .vocab = 257,
-      .context = 128,
-      .tie_embeddings = true}},
-    {"demo-moe",
-     8,
-     {.layers = 4,
-      .width = 128,
-      .heads = 4,
-      .kv_heads = 4,
-      .vocab = 257,
-      .context = 128,
-      .tie_embeddings = true,
-      .experts = 8,
-      .top_k = 2,
-      .expert_ffn = 128,
-      .renormalise = true}},
+/* Tied, with as many groups as heads; the chosen experts' weights sum to 1. */
+static const struct builtin {
+    const char *name;
+    int layers, width, heads, vocab, context;
+    int ffn; /* dense */
+    int experts, top_k, expert_ffn;
+} BUILTINS[] = {
+    {"dense34m", 8, 512, 8, 32768, 256, 768, 0, 0, 0},
+    {"moe63m", 8, 512, 8, 32768, 256, 0, 8, 2, 384},
+    {"dense10m", 6, 320, 5, 4096, 256, 864, 0, 0, 0},
+    {"demo", 4, 128, 4, 257, 128, 256, 0, 0, 0},
+    {"demo-moe", 4, 128, 4, 257, 128, 0, 8, 2, 128},
 };
 #define BUILTINS_NR (sizeof(BUILTINS) / sizeof(BUILTINS[0]))
 
@@ -163,10 +114,22 @@ static int find_model(const struct bench_options *opt, struct model_config *cfg,
         names[i] = BUILTINS[i].name;
         if (strcmp(opt->what, names[i]) != 0)
             continue;
-        *cfg = BUILTINS[i].model;
-        cfg->rope_theta = 10000.0;
-        cfg->norm_eps = 1e-5;
-        *batch = BUILTINS[i].batch;
+        const struct builtin *b = &BUILTINS[i];
+        *cfg = (struct model_config){.layers = b->layers,
+                                     .width = b->width,
+                                     .heads = b->heads,
+                                     .kv_heads = b->heads,
+                                     .ffn = b->ffn,
+                                     .vocab = b->vocab,
+                                     .context = b->context,
+                                     .tie_embeddings = true,
+                                     .experts = b->experts,
+                                     .top_k = b->top_k,
+                                     .expert_ffn = b->expert_ffn,
+                                     .renormalise = b->experts > 0,
+                                     .rope_theta = 10000.0,
+                                     .norm_eps = 1e-5};
+        *batch = BATCH;
         return 0;
     }
     if (file_kind_at(opt->what) == FILE_REGULAR)

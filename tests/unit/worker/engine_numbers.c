@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "tests/unit/worker/shape.h"
 #include "worker/model/engine.h"
 
 #define N 12
@@ -41,27 +42,8 @@ static void print(struct engine *e, uint32_t vocab)
 int main(void)
 {
     const struct model_config shapes[] = {
-        {.layers = 2,
-         .width = 48,
-         .heads = 3,
-         .kv_heads = 3,
-         .ffn = 300,
-         .vocab = 257,
-         .context = 50,
-         .tie_embeddings = true,
-         .rope_theta = 10000,
-         .norm_eps = 1e-5},
-        {.layers = 2,
-         .width = 60,
-         .heads = 6,
-         .kv_heads = 2,
-         .vocab = 91,
-         .context = 50,
-         .experts = 5,
-         .top_k = 2,
-         .expert_ffn = 20,
-         .rope_theta = 10000,
-         .norm_eps = 1e-5},
+        SHAPE(2, 48, 3, 3, 257, 50, .ffn = 300, .tie_embeddings = true),
+        SHAPE(2, 60, 6, 2, 91, 50, .experts = 5, .top_k = 2, .expert_ffn = 20),
     };
 
     for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {

@@ -1,6 +1,7 @@
 #include "tests/unit/worker/reference.h"
 
 #include "base/xalloc.h"
+#include "tests/unit/worker/shape.h"
 #include "worker/model/run.h"
 #include "worker/nn/adamw.h"
 
@@ -10,16 +11,7 @@
 
 static struct model_config config(int mixture)
 {
-    struct model_config cfg = {.layers = 2,
-                               .width = 48,
-                               .heads = 4,
-                               .kv_heads = 2,
-                               .ffn = 40,
-                               .vocab = 61,
-                               .context = LENGTH,
-                               .tie_embeddings = true,
-                               .rope_theta = 10000.0,
-                               .norm_eps = 1e-5};
+    struct model_config cfg = SHAPE(2, 48, 4, 2, 61, LENGTH, .ffn = 40, .tie_embeddings = true);
     if (mixture) {
         cfg.dense_layers = 1;
         cfg.experts = 4;

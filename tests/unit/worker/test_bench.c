@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/worker/shape.h"
 #include "worker/train/bench.h"
 
 static void test_words(void **state)
@@ -86,26 +87,9 @@ static void test_ceiling_counts_the_model(void **state)
 {
     (void)state;
     static const struct model_config models[] = {
-        {.layers = 2,
-         .width = 32,
-         .heads = 4,
-         .kv_heads = 2,
-         .ffn = 48,
-         .vocab = 300,
-         .context = 16},
-        {.layers = 3,
-         .width = 32,
-         .heads = 4,
-         .kv_heads = 4,
-         .ffn = 24,
-         .vocab = 300,
-         .context = 16,
-         .tie_embeddings = true,
-         .experts = 5,
-         .top_k = 2,
-         .expert_ffn = 8,
-         .shared = 1,
-         .dense_layers = 1},
+        SHAPE(2, 32, 4, 2, 300, 16, .ffn = 48),
+        SHAPE(3, 32, 4, 4, 300, 16, .ffn = 24, .tie_embeddings = true, .experts = 5, .top_k = 2,
+              .expert_ffn = 8, .shared = 1, .dense_layers = 1),
     };
 
     for (size_t i = 0; i < ARRAY_LEN(models); i++) {

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/worker/shape.h"
 #include "worker/model/run.h"
 #include "worker/train/health.h"
 #include "worker/train/router_log.h"
@@ -26,19 +27,8 @@ static void init(struct health_case *k)
     struct err err = {0};
 
     *k = (struct health_case){.opt = {.steps = 10, .seed = 5, .init_std = 0.1}};
-    k->opt.model = (struct model_config){.layers = 2,
-                                         .width = 8,
-                                         .heads = 2,
-                                         .kv_heads = 2,
-                                         .ffn = 8,
-                                         .vocab = 11,
-                                         .context = 8,
-                                         .experts = EXPERTS,
-                                         .top_k = 2,
-                                         .expert_ffn = 8,
-                                         .dense_layers = 1,
-                                         .rope_theta = 10000.0,
-                                         .norm_eps = 1e-5};
+    k->opt.model = (struct model_config)SHAPE(2, 8, 2, 2, 11, 8, .ffn = 8, .experts = EXPERTS,
+                                              .top_k = 2, .expert_ffn = 8, .dense_layers = 1);
     assert_int_equal(weights_init(&k->w, &k->opt.model, &err), 0);
     weights_randomise(&k->w, 5, 0.1);
     k->m = real_alloc(k->w.table.n_params);

@@ -5,6 +5,7 @@
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/worker/gradcheck.h"
+#include "tests/unit/worker/shape.h"
 #include "worker/model/run.h"
 
 #define BATCH  2
@@ -79,8 +80,6 @@ static size_t check_model_z(struct model_config cfg, double z)
         .batch = {.tokens = tokens, .targets = targets, .batch = BATCH, .length = LENGTH},
         .objective = {.balance = 0.5, .z = z, .share = 0.75}};
 
-    cfg.rope_theta = 10000.0;
-    cfg.norm_eps = 1e-5;
     assert_int_equal(weights_init(&k.w, &cfg, &err), 0);
     assert_int_equal(run_create(&cfg, RUN_TRAIN, BATCH * LENGTH, &k.run, &err), 0);
     weights_randomise(&k.w, 42, 0.4);
@@ -110,109 +109,55 @@ static void check_model(struct model_config cfg)
 static void test_dense(void **state)
 {
     (void)state;
-    check_model((struct model_config){.layers = 2,
-                                      .width = 8,
-                                      .heads = 2,
-                                      .kv_heads = 2,
-                                      .ffn = 12,
-                                      .vocab = 11,
-                                      .context = LENGTH,
-                                      .tie_embeddings = true});
+    check_model(
+        (struct model_config)SHAPE(2, 8, 2, 2, 11, LENGTH, .ffn = 12, .tie_embeddings = true));
 }
 
 static void test_dense_untied_grouped(void **state)
 {
     (void)state;
-    check_model((struct model_config){.layers = 2,
-                                      .width = 16,
-                                      .heads = 4,
-                                      .kv_heads = 2,
-                                      .ffn = 10,
-                                      .vocab = 11,
-                                      .context = LENGTH});
+    check_model((struct model_config)SHAPE(2, 16, 4, 2, 11, LENGTH, .ffn = 10));
 }
 
 static void test_mixture(void **state)
 {
     (void)state;
-    check_model((struct model_config){.layers = 2,
-                                      .width = 8,
-                                      .heads = 2,
-                                      .kv_heads = 2,
-                                      .vocab = 11,
-                                      .context = LENGTH,
-                                      .tie_embeddings = true,
-                                      .experts = 4,
-                                      .top_k = 2,
-                                      .expert_ffn = 6,
-                                      .renormalise = true});
+    check_model((struct model_config)SHAPE(2, 8, 2, 2, 11, LENGTH, .tie_embeddings = true,
+                                           .experts = 4, .top_k = 2, .expert_ffn = 6,
+                                           .renormalise = true));
 }
 
 static void test_mixture_shared_after_dense(void **state)
 {
     (void)state;
-    check_model((struct model_config){.layers = 3,
-                                      .width = 8,
-                                      .heads = 2,
-                                      .kv_heads = 1,
-                                      .ffn = 12,
-                                      .vocab = 11,
-                                      .context = LENGTH,
-                                      .experts = 5,
-                                      .top_k = 3,
-                                      .expert_ffn = 4,
-                                      .shared = 2,
-                                      .dense_layers = 1,
-                                      .renormalise = false});
+    check_model((struct model_config)SHAPE(3, 8, 2, 1, 11, LENGTH, .ffn = 12, .experts = 5,
+                                           .top_k = 3, .expert_ffn = 4, .shared = 2,
+                                           .dense_layers = 1, .renormalise = false));
 }
 
 static void test_one_expert(void **state)
 {
     (void)state;
-    check_model((struct model_config){.layers = 1,
-                                      .width = 8,
-                                      .heads = 2,
-                                      .kv_heads = 2,
-                                      .vocab = 11,
-                                      .context = LENGTH,
-                                      .tie_embeddings = true,
-                                      .experts = 1,
-                                      .top_k = 1,
-                                      .expert_ffn = 6});
+    check_model((struct model_config)SHAPE(1, 8, 2, 2, 11, LENGTH, .tie_embeddings = true,
+                                           .experts = 1, .top_k = 1, .expert_ffn = 6));
 }
 
 static void test_all_experts_chosen(void **state)
 {
     (void)state;
-    check_model((struct model_config){.layers = 2,
-                                      .width = 8,
-                                      .heads = 2,
-                                      .kv_heads = 2,
-                                      .vocab = 11,
-                                      .context = LENGTH,
-                                      .tie_embeddings = true,
-                                      .experts = 5,
-                                      .top_k = 5,
-                                      .expert_ffn = 4,
-                                      .renormalise = true});
+    check_model((struct model_config)SHAPE(2, 8, 2, 2, 11, LENGTH, .tie_embeddings = true,
+                                           .experts = 5, .top_k = 5, .expert_ffn = 4,
+                                           .renormalise = true));
 }
 
 /* 84 assignments to 256 experts: most get none. */
 static void test_256_experts(void **state)
 {
     (void)state;
-    size_t n_empty = check_model_z((struct model_config){.layers = 2,
-                                                         .width = 8,
-                                                         .heads = 2,
-                                                         .kv_heads = 1,
-                                                         .vocab = 11,
-                                                         .context = LENGTH,
-                                                         .experts = 256,
-                                                         .top_k = 7,
-                                                         .expert_ffn = 2,
-                                                         .shared = 1,
-                                                         .renormalise = true},
-                                   0.01);
+    size_t n_empty =
+        check_model_z((struct model_config)SHAPE(2, 8, 2, 1, 11, LENGTH, .experts = 256, .top_k = 7,
+                                                 .expert_ffn = 2, .shared = 1, .renormalise = true),
+                      0.01);
     assert_true(n_empty >= 2 * (256 - 84));
 }
 
@@ -221,16 +166,7 @@ static void test_context_of_4096(void **state)
 {
     (void)state;
     enum { LONG = 4096, SHORT = 70 };
-    struct model_config cfg = {.layers = 2,
-                               .width = 8,
-                               .heads = 2,
-                               .kv_heads = 1,
-                               .ffn = 12,
-                               .vocab = 11,
-                               .context = LONG,
-                               .tie_embeddings = true,
-                               .rope_theta = 10000.0,
-                               .norm_eps = 1e-5};
+    struct model_config cfg = SHAPE(2, 8, 2, 1, 11, LONG, .ffn = 12, .tie_embeddings = true);
     struct run_batch batch = {.batch = 1, .length = LONG};
     struct err err = {0};
     struct weights w;

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/worker/shape.h"
 
 static char folder[] = "/tmp/prereg-model-XXXXXX";
 
@@ -55,17 +56,8 @@ void place_write_safetensors(const char *path, const char *header, const void *d
 
 struct model_config place_dense(void)
 {
-    return (struct model_config){.layers = 2,
-                                 .width = 8,
-                                 .heads = 2,
-                                 .kv_heads = 2,
-                                 .ffn = 12,
-                                 .vocab = 257,
-                                 .context = 16,
-                                 .tie_embeddings = true,
-                                 .renormalise = true,
-                                 .rope_theta = 10000.0,
-                                 .norm_eps = 1e-5};
+    return (struct model_config)SHAPE(2, 8, 2, 2, 257, 16, .ffn = 12, .tie_embeddings = true,
+                                      .renormalise = true);
 }
 
 struct model_config place_grouped(void)

@@ -6,6 +6,7 @@
 
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/worker/shape.h"
 
 #define SEED   20261121
 #define TOKENS 4 /* few different ones, so that requests share a lot */
@@ -24,57 +25,14 @@ static void no_error(int rc)
 }
 
 const struct shape SHAPES[N_SHAPES] = {
-    {"dense, tied",
-     {.layers = 2,
-      .width = 48,
-      .heads = 3,
-      .kv_heads = 3,
-      .ffn = 40,
-      .vocab = 257,
-      .context = 70,
-      .tie_embeddings = true}},
-    {"grouped, own head",
-     {.layers = 3,
-      .width = 72,
-      .heads = 6,
-      .kv_heads = 2,
-      .ffn = 100,
-      .vocab = 2117,
-      .context = 140}},
-    {"one group, long",
-     {.layers = 1,
-      .width = 32,
-      .heads = 4,
-      .kv_heads = 1,
-      .ffn = 24,
-      .vocab = 64,
-      .context = 700,
-      .tie_embeddings = true}},
-    {"mixture",
-     {.layers = 2,
-      .width = 40,
-      .heads = 2,
-      .kv_heads = 2,
-      .vocab = 65,
-      .context = 70,
-      .experts = 5,
-      .top_k = 2,
-      .expert_ffn = 20,
-      .renormalise = true,
-      .tie_embeddings = true}},
+    {"dense, tied", SHAPE(2, 48, 3, 3, 257, 70, .ffn = 40, .tie_embeddings = true)},
+    {"grouped, own head", SHAPE(3, 72, 6, 2, 2117, 140, .ffn = 100)},
+    {"one group, long", SHAPE(1, 32, 4, 1, 64, 700, .ffn = 24, .tie_embeddings = true)},
+    {"mixture", SHAPE(2, 40, 2, 2, 65, 70, .experts = 5, .top_k = 2, .expert_ffn = 20,
+                      .renormalise = true, .tie_embeddings = true)},
     {"mixture with a dense block and shared experts",
-     {.layers = 3,
-      .width = 36,
-      .heads = 2,
-      .kv_heads = 1,
-      .ffn = 28,
-      .vocab = 100,
-      .context = 90,
-      .experts = 9,
-      .top_k = 3,
-      .expert_ffn = 16,
-      .shared = 2,
-      .dense_layers = 1}},
+     SHAPE(3, 36, 2, 1, 100, 90, .ffn = 28, .experts = 9, .top_k = 3, .expert_ffn = 16, .shared = 2,
+           .dense_layers = 1)},
 };
 
 static uint64_t state_of_draw;
@@ -88,8 +46,6 @@ uint32_t subject_draw(uint32_t below)
 void subject_open(struct subject *s, const struct shape *shape)
 {
     s->cfg = shape->cfg;
-    s->cfg.rope_theta = 10000;
-    s->cfg.norm_eps = 1e-5;
     no_error(model_config_validate(&s->cfg, &err));
     no_error(weights_init(&s->plain, &s->cfg, &err));
     no_error(weights_init(&s->packed, &s->cfg, &err));

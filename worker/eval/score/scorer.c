@@ -29,7 +29,8 @@ static bool generates(const struct scorer *s, size_t index)
     return s->setup.prompts->set->items[index].kind == TASK_GENERATE;
 }
 
-size_t scorer_max_tokens(const struct scorer *s, size_t index)
+/* The tokens that a generation about this item may have. */
+static size_t max_tokens_of(const struct scorer *s, size_t index)
 {
     if (s->setup.max_tokens > 0)
         return s->setup.max_tokens;
@@ -45,11 +46,11 @@ int scorer_init(struct scorer *s, const struct scorer_setup *setup, struct err *
     for (size_t g = 0; g < set->n_groups; g++) {
         const size_t first = set->groups[g].first;
         if (set->groups[g].n > 0 && generates(s, first) &&
-            scorer_max_tokens(s, first) >= setup->rules.max_length)
+            max_tokens_of(s, first) >= setup->rules.max_length)
             return err_set(err, ERR_REFUSED,
                            "cannot be measured: a context of %zu tokens leaves no room to generate "
                            "%zu",
-                           setup->rules.max_length, scorer_max_tokens(s, first));
+                           setup->rules.max_length, max_tokens_of(s, first));
     }
     return 0;
 }
@@ -93,7 +94,7 @@ static int build_one(struct scorer *s, size_t index, size_t option, struct reque
         return err_set(err, ERR_RANGE, "the answer is empty");
     struct request *r = request_list_add(list);
     if (it->kind == TASK_GENERATE)
-        return request_build_prompt(r, rules, joined(s), scorer_max_tokens(s, index), err);
+        return request_build_prompt(r, rules, joined(s), max_tokens_of(s, index), err);
     if (item_spec(s->setup.prompts->set, index)->style == STYLE_DCLM)
         return dclm_request_build(r, rules, &s->kept, &s->text, err);
     return request_build(r, rules, joined(s), s->text.continuation.buf, err);
@@ -275,7 +276,7 @@ static int ask_generations(struct scorer *s, const struct score_batch *b, struct
     for (size_t i = 0; i < n; i++) {
         asked[i].prompt = s->requests.items[i].tokens.ids;
         asked[i].n = s->requests.items[i].tokens.n;
-        asked[i].max_tokens = scorer_max_tokens(s, b->items[b->owner[i]]);
+        asked[i].max_tokens = max_tokens_of(s, b->items[b->owner[i]]);
     }
     int rc = n == 0 ? 0 : s->setup.lm->generate(s->setup.lm->self, asked, n, &stop, err);
     if (rc == 0 && g.err.code != 0) {

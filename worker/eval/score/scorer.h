@@ -43,8 +43,6 @@ struct scorer {
 int scorer_init(struct scorer *s, const struct scorer_setup *setup, struct err *err) MUST_CHECK;
 void scorer_release(struct scorer *s);
 
-/* The tokens that a generation about this item may have. */
-size_t scorer_max_tokens(const struct scorer *s, size_t index);
 /* Appends the requests of the index-th item to the list. What makes the item impossible to ask is
  * written into `fault`, and nothing is appended. */
 int scorer_build(struct scorer *s, size_t index, struct request_list *list, char fault[FAULT_MAX],

@@ -168,7 +168,6 @@ const char *task_builtin_text(size_t i); /* the file's text, terminated */
 int task_builtin_read(const char *name, struct task_spec **out, struct err *err) MUST_CHECK;
 
 const char *task_kind_name(enum task_kind kind);
-const char *sampler_kind_name(enum sampler_kind kind);
 const char *metric_kind_name(enum metric_kind kind);
 /* How a suite calls one of its members: without the suite's own name and _ in front. */
 const char *task_spec_member_name(const struct task_spec *suite, size_t i);

@@ -42,11 +42,6 @@ static const unsigned metric_kinds[METRIC_NR] = {
     [METRIC_BITS_PER_BYTE] = 1u << TASK_ROLLING,
 };
 
-const char *sampler_kind_name(enum sampler_kind kind)
-{
-    return sampler_names[kind];
-}
-
 const char *metric_kind_name(enum metric_kind kind)
 {
     return metric_names[kind];

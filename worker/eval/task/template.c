@@ -65,11 +65,6 @@ int template_compile(struct arena *arena, const char *source, const struct templ
     return rc;
 }
 
-const char *template_source(const struct template *t)
-{
-    return t->source;
-}
-
 bool template_is_constant(const struct template *t)
 {
     for (const struct template_part *p = t->parts; p != NULL; p = p->next)

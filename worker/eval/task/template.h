@@ -47,8 +47,6 @@ struct template_input {
 /* ERR_SYNTAX names the column of the fault in the source. */
 int template_compile(struct arena *arena, const char *source, const struct template **out,
                      struct err *err) MUST_CHECK;
-/* The text it was compiled from. */
-const char *template_source(const struct template *t);
 /* Whether it reads no column at all. */
 bool template_is_constant(const struct template *t);
 /* For messages: the source of a template that is one column alone with another filter appended;
