@@ -55,16 +55,18 @@ static void write_corpora(const struct fixture *f)
     strbuf_release(&text);
 }
 
-void fixture_init(struct fixture *f)
+int fixture_set_up(void **state)
 {
     char template[] = "/tmp/prereg-worker-XXXXXX";
+    struct fixture *f = xcalloc(1, sizeof(*f));
 
-    *f = (struct fixture){0};
     assert_non_null(mkdtemp(template));
     f->folder = xstrdup(template);
     f->corpus = path_join(f->folder, "corpus.jsonl");
     f->corpus_b = path_join(f->folder, "corpus.txt");
     write_corpora(f);
+    *state = f;
+    return 0;
 }
 
 void fixture_forget(struct fixture *f)
@@ -74,8 +76,9 @@ void fixture_forget(struct fixture *f)
     f->n_attempts = 0;
 }
 
-void fixture_release(struct fixture *f)
+int fixture_tear_down(void **state)
 {
+    struct fixture *f = *state;
     struct err err;
 
     fixture_forget(f);
@@ -83,6 +86,8 @@ void fixture_release(struct fixture *f)
     free(f->folder);
     free(f->corpus);
     free(f->corpus_b);
+    free(f);
+    return 0;
 }
 
 static cJSON *data_entry(const char *path)

@@ -1,6 +1,6 @@
 /*
  * Running the real prereg-train: a scratch folder with a generated corpus, attempts inside it,
- * kills on the way. Invariant: everything lies under one temporary folder, which fixture_release()
+ * kills on the way. Invariant: everything is under one temporary folder, which fixture_tear_down()
  * removes.
  */
 #ifndef TESTS_UNIT_WORKER_FIXTURE_H
@@ -29,8 +29,11 @@ struct attempt_end {
     struct strbuf err;
 };
 
-void fixture_init(struct fixture *f);
-void fixture_release(struct fixture *f);
+/* A test whose *state is a fixture of its own, released also when it fails. */
+int fixture_set_up(void **state);
+int fixture_tear_down(void **state);
+#define fixture_test(f) cmocka_unit_test_setup_teardown(f, fixture_set_up, fixture_tear_down)
+
 /* Forgets the attempts so far (their folders stay until the release). */
 void fixture_forget(struct fixture *f);
 

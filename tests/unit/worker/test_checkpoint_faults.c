@@ -98,24 +98,22 @@ static int calls_step(void)
 
 static void test_killed_at_every_call(void **state)
 {
-    (void)state;
-    struct fixture f;
+    struct fixture *f = *state;
     int killed = 0, resumed = 0;
     const int step = calls_step(), n = KILLED_CALLS / step;
 
-    fixture_init(&f);
     cJSON *params = tiny_params(TOKENS);
-    struct reference ref = run_reference(&f, params);
+    struct reference ref = run_reference(f, params);
     for (int call = KILLED_CALLS - (n - 1) * step; call <= KILLED_CALLS; call += step) {
         char fault[32];
         (void)snprintf(fault, sizeof(fault), "kill:%d", call);
-        const char *first = fixture_attempt(&f, params, 0.0);
+        const char *first = fixture_attempt(f, params, 0.0);
         struct attempt_end end = run_faulty(first, fault, NULL);
         if (end.signal != SIGKILL && end.code != 0)
             fail_msg("%s: exit %d: %s", fault, end.code, end.err.buf);
         killed += end.signal == SIGKILL;
         attempt_end_release(&end);
-        const char *second = fixture_attempt(&f, params, 1e6);
+        const char *second = fixture_attempt(f, params, 1e6);
         end = fixture_run(second, 0, 0);
         if (end.code != 0)
             fail_msg("%s: exit %d: %s", fault, end.code, end.err.buf);
@@ -126,36 +124,33 @@ static void test_killed_at_every_call(void **state)
         assert_true(said > 0 || call < KILLED_CALLS);
         resumed += from > 0;
         reference_assert_same(&ref, second);
-        fixture_forget(&f);
+        fixture_forget(f);
     }
     print_message("  killed at %d calls, %d resumed\n", killed, resumed);
     assert_true(killed >= n * 2 / 3);
     assert_true(resumed >= n / 4);
     reference_release(&ref);
     cJSON_Delete(params);
-    fixture_release(&f);
 }
 
 /* One call fails, or all from one on: the steps go on, a note says so, nothing half written stays.
  */
 static void test_failed_calls(void **state)
 {
-    (void)state;
+    struct fixture *f = *state;
     static const struct {
         int error;
         const char *more, *words;
     } cases[] = {{ENOSPC, "", "No space left"}, {EIO, "+", "Input/output error"}};
-    struct fixture f;
 
-    fixture_init(&f);
     cJSON *params = tiny_params(TOKENS);
-    struct reference ref = run_reference(&f, params);
+    struct reference ref = run_reference(f, params);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         int given_up = 0;
         for (int call = 1; call <= FAILED_CALLS; call += 3 + (int)i * 4) {
             char fault[32];
             (void)snprintf(fault, sizeof(fault), "%d:%d%s", cases[i].error, call, cases[i].more);
-            const char *folder = fixture_attempt(&f, params, 0.0);
+            const char *folder = fixture_attempt(f, params, 0.0);
             struct attempt_end end = run_faulty(folder, fault, NULL);
             if (end.code != 0)
                 fail_msg("%s: exit %d: %s", fault, end.code, end.err.buf);
@@ -164,13 +159,12 @@ static void test_failed_calls(void **state)
             assert_int_equal(gave_up, fixture_events_count(folder, cases[i].words) > 0);
             given_up += gave_up;
             reference_assert_same(&ref, folder);
-            fixture_forget(&f);
+            fixture_forget(f);
         }
         assert_true(given_up >= 3);
     }
     reference_release(&ref);
     cJSON_Delete(params);
-    fixture_release(&f);
 }
 
 static void write_numbers(const char *checkpoint, const char *name, const struct strbuf *body)
@@ -207,26 +201,23 @@ static void poison(const char *checkpoint)
 /* Whole by its digests, yet not a number: the tensor is named, and it is not taken up. */
 static void test_poisoned_checkpoint(void **state)
 {
-    (void)state;
-    struct fixture f;
+    struct fixture *f = *state;
 
-    fixture_init(&f);
     cJSON *params = tiny_params(100 * TOKENS);
-    const char *first = fixture_attempt(&f, params, 0.0);
+    const char *first = fixture_attempt(f, params, 0.0);
     struct attempt_end end = fixture_run_until(first, CHECKPOINT, 2, SIGTERM);
     assert_int_equal(end.code, 75);
     attempt_end_release(&end);
     char *newest =
         xasprintf("%s/checkpoint/step-%06ld", first, last_number(first, CHECKPOINT ",\"step\":"));
     poison(newest);
-    const char *second = fixture_attempt(&f, params, 0.0);
+    const char *second = fixture_attempt(f, params, 0.0);
     end = fixture_run(second, 0, 0);
     assert_int_equal(end.code, 65);
     assert_non_null(strstr(end.err.buf, "weights of model.embed_tokens.weight are not finite"));
     attempt_end_release(&end);
     free(newest);
     cJSON_Delete(params);
-    fixture_release(&f);
 }
 
 /* The attempt's checkpoints: at most so many, the last of that step, nothing unfinished. */
@@ -249,14 +240,12 @@ static void check_folder(const char *attempt, size_t most, long newest)
  * name, not a 75; the last good one stays, nothing half written beside it, and it is taken up. */
 static void test_asked_on_a_full_disk(void **state)
 {
-    (void)state;
-    struct fixture f;
+    struct fixture *f = *state;
     char fault[32];
 
-    fixture_init(&f);
     cJSON *params = tiny_params(100 * TOKENS);
     (void)snprintf(fault, sizeof(fault), "%d:%d*", ENOSPC, KILLED_CALLS);
-    const char *first = fixture_attempt(&f, params, 0.0);
+    const char *first = fixture_attempt(f, params, 0.0);
     struct attempt_end end = run_faulty(first, fault, "given up");
     assert_int_equal(end.code, 1);
     assert_non_null(strstr(end.err.buf, "checkpoint/step-"));
@@ -265,41 +254,37 @@ static void test_asked_on_a_full_disk(void **state)
     long kept = last_number(first, CHECKPOINT ",\"step\":");
     assert_true(kept > 0);
     check_folder(first, 2, kept);
-    const char *second = fixture_attempt(&f, params, 1e6);
+    const char *second = fixture_attempt(f, params, 1e6);
     end = fixture_run_until(second, "\"resumed\"", 1, SIGTERM);
     assert_int_equal(end.code, 75);
     assert_int_equal(last_number(second, "\"type\":\"resumed\",\"step\":"), kept);
     attempt_end_release(&end);
     cJSON_Delete(params);
-    fixture_release(&f);
 }
 
 /* Two SIGTERMs, the second while the first is obeyed: one checkpoint, 75, and nothing half written.
  */
 static void test_asked_twice(void **state)
 {
-    (void)state;
-    struct fixture f;
+    struct fixture *f = *state;
 
-    fixture_init(&f);
     cJSON *params = tiny_params(100 * TOKENS);
-    const char *folder = fixture_attempt(&f, params, 0.0);
+    const char *folder = fixture_attempt(f, params, 0.0);
     struct attempt_end end = fixture_run_twice(folder, CHECKPOINT, 3, SIGTERM);
     assert_int_equal(end.signal, 0);
     assert_int_equal(end.code, 75);
     check_folder(folder, 2, last_number(folder, CHECKPOINT ",\"step\":"));
     attempt_end_release(&end);
     cJSON_Delete(params);
-    fixture_release(&f);
 }
 
 int main(void)
 {
     allow_preload();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_killed_at_every_call), cmocka_unit_test(test_failed_calls),
-        cmocka_unit_test(test_poisoned_checkpoint),  cmocka_unit_test(test_asked_on_a_full_disk),
-        cmocka_unit_test(test_asked_twice),
+        fixture_test(test_killed_at_every_call), fixture_test(test_failed_calls),
+        fixture_test(test_poisoned_checkpoint),  fixture_test(test_asked_on_a_full_disk),
+        fixture_test(test_asked_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,7 +78,7 @@ static int run_killed(struct fixture *f, const cJSON *params, const struct refer
     }
 }
 
-static pid_t initial_model_load(void)
+static pid_t start_load(void)
 {
     pid_t pid = fork();
 
@@ -96,17 +96,15 @@ static void end_load(pid_t pid)
 }
 
 /* Half of the seeds beside a process that does nothing but take time. Returns the outcome. */
-static struct strbuf check_resume(const char *text)
+static struct strbuf check_resume(struct fixture *f, const char *text)
 {
-    struct fixture f;
     int resumed = 0;
 
-    fixture_init(&f);
     cJSON *params = fixture_params(text);
-    struct reference ref = run_reference(&f, params);
+    struct reference ref = run_reference(f, params);
     for (uint64_t seed = 1; seed <= 4; seed++) {
-        pid_t load = seed % 2 == 0 ? initial_model_load() : 0;
-        resumed += run_killed(&f, params, &ref, seed);
+        pid_t load = seed % 2 == 0 ? start_load() : 0;
+        resumed += run_killed(f, params, &ref, seed);
         if (load > 0)
             end_load(load);
     }
@@ -117,14 +115,12 @@ static struct strbuf check_resume(const char *text)
     ref.outcome = (struct strbuf)STRBUF_INIT;
     reference_release(&ref);
     cJSON_Delete(params);
-    fixture_release(&f);
     return outcome;
 }
 
 static void test_dense(void **state)
 {
-    (void)state;
-    struct strbuf outcome = check_resume(DENSE);
+    struct strbuf outcome = check_resume(*state, DENSE);
 
     strbuf_release(&outcome);
 }
@@ -132,8 +128,7 @@ static void test_dense(void **state)
 /* So many experts that some are drawn anew on the way. */
 static void test_mixture(void **state)
 {
-    (void)state;
-    struct strbuf outcome = check_resume(MIXTURE);
+    struct strbuf outcome = check_resume(*state, MIXTURE);
     const char *kills = strstr(outcome.buf, "\"router_kills\":");
 
     assert_non_null(kills);
@@ -187,20 +182,18 @@ static void damage_checkpoint(const char *checkpoint, enum damage how)
 
 static void test_torn_checkpoint_is_skipped(void **state)
 {
-    (void)state;
-    struct fixture f;
+    struct fixture *f = *state;
 
-    fixture_init(&f);
     cJSON *params = fixture_params(DENSE);
-    struct reference ref = run_reference(&f, params);
+    struct reference ref = run_reference(f, params);
     for (enum damage how = 0; how < DAMAGE_NR; how++) {
-        const char *first = fixture_attempt(&f, params, 0.0); /* a checkpoint after every step */
+        const char *first = fixture_attempt(f, params, 0.0); /* a checkpoint after every step */
         struct attempt_end end = fixture_run_until(first, CHECKPOINT_EVENT, 3, SIGTERM);
         assert_stopped(&end);
         attempt_end_release(&end);
         char *newest = newest_checkpoint(first);
         damage_checkpoint(newest, how);
-        const char *second = fixture_attempt(&f, params, 1e6);
+        const char *second = fixture_attempt(f, params, 1e6);
         end = fixture_run(second, 0, 0);
         assert_int_equal(end.code, 0);
         assert_true(events_say(second, "skipped"));
@@ -208,29 +201,26 @@ static void test_torn_checkpoint_is_skipped(void **state)
         reference_assert_same(&ref, second);
         attempt_end_release(&end);
         free(newest);
-        fixture_forget(&f);
+        fixture_forget(f);
     }
     reference_release(&ref);
     cJSON_Delete(params);
-    fixture_release(&f);
 }
 
 /* A checkpoint of other parameters is not taken up. */
 static void test_other_run_is_skipped(void **state)
 {
-    (void)state;
-    struct fixture f;
+    struct fixture *f = *state;
 
-    fixture_init(&f);
     cJSON *params = fixture_params(DENSE);
-    struct reference ref = run_reference(&f, params);
+    struct reference ref = run_reference(f, params);
     cJSON *other = json_copy(params);
     cJSON_SetNumberHelper(cJSON_GetObjectItemCaseSensitive(other, "lr"), 0.001);
-    const char *first = fixture_attempt(&f, other, 0.0);
+    const char *first = fixture_attempt(f, other, 0.0);
     struct attempt_end end = fixture_run_until(first, CHECKPOINT_EVENT, 1, SIGTERM);
     assert_stopped(&end);
     attempt_end_release(&end);
-    const char *second = fixture_attempt(&f, params, 1e6);
+    const char *second = fixture_attempt(f, params, 1e6);
     end = fixture_run(second, 0, 0);
     assert_int_equal(end.code, 0);
     assert_true(events_say(second, "of another run"));
@@ -240,7 +230,6 @@ static void test_other_run_is_skipped(void **state)
     reference_release(&ref);
     cJSON_Delete(params);
     cJSON_Delete(other);
-    fixture_release(&f);
 }
 
 /* A byte-level vocabulary for the corpus, with one merge of its own. */
@@ -266,15 +255,13 @@ static void write_tokenizer(const char *path, const char *left, const char *righ
 /* Nor is one of a tokenizer that is another now: its ids meant other words. */
 static void test_other_tokenizer_is_skipped(void **state)
 {
-    (void)state;
+    struct fixture *f = *state;
     static const char *const right[] = {"h", "h", "o"}; /* th, th, to */
-    struct fixture f;
 
-    fixture_init(&f);
     cJSON *params = fixture_params(WORDS);
     for (size_t i = 0; i < ARRAY_LEN(right); i++) {
-        write_tokenizer(f.corpus_b, "t", right[i]);
-        const char *attempt = fixture_attempt(&f, params, 0.0);
+        write_tokenizer(f->corpus_b, "t", right[i]);
+        const char *attempt = fixture_attempt(f, params, 0.0);
         struct attempt_end end = fixture_run_until(attempt, CHECKPOINT_EVENT, 1, SIGTERM);
         if (end.code != 75)
             fail_msg("exit %d: %s", end.code, end.err.buf);
@@ -283,17 +270,16 @@ static void test_other_tokenizer_is_skipped(void **state)
         assert_int_equal(events_say(attempt, "of another run"), i == 2);
     }
     cJSON_Delete(params);
-    fixture_release(&f);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dense),
-        cmocka_unit_test(test_mixture),
-        cmocka_unit_test(test_torn_checkpoint_is_skipped),
-        cmocka_unit_test(test_other_run_is_skipped),
-        cmocka_unit_test(test_other_tokenizer_is_skipped),
+        fixture_test(test_dense),
+        fixture_test(test_mixture),
+        fixture_test(test_torn_checkpoint_is_skipped),
+        fixture_test(test_other_run_is_skipped),
+        fixture_test(test_other_tokenizer_is_skipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,11 +90,9 @@ static void check_opening(const char *folder)
 
 static void test_learns(void **state)
 {
-    (void)state;
-    struct fixture f;
-    fixture_init(&f);
+    struct fixture *f = *state;
     cJSON *params = fixture_params(SMALL);
-    const char *folder = fixture_attempt(&f, params, -1.0);
+    const char *folder = fixture_attempt(f, params, -1.0);
     struct attempt_end end = fixture_run(folder, 0, 0);
 
     if (end.code != 0)
@@ -111,34 +109,30 @@ static void test_learns(void **state)
     check_opening(folder);
     attempt_end_release(&end);
     cJSON_Delete(params);
-    fixture_release(&f);
 }
 
 /* The same task gives the same bytes; another seed gives others. */
 static void test_is_deterministic(void **state)
 {
-    (void)state;
-    struct fixture f;
-    fixture_init(&f);
+    struct fixture *f = *state;
     cJSON *params = fixture_params(SMALL);
     struct strbuf model[3];
 
     for (int i = 0; i < 3; i++) {
         if (i == 2)
             cJSON_SetNumberHelper(cJSON_GetObjectItemCaseSensitive(params, "seed"), 4);
-        const char *folder = fixture_attempt(&f, params, -1.0);
+        const char *folder = fixture_attempt(f, params, -1.0);
         struct attempt_end end = fixture_run(folder, 0, 0);
         assert_int_equal(end.code, 0);
         model[i] = fixture_file(folder, "model/model.bin");
         attempt_end_release(&end);
-        fixture_forget(&f);
+        fixture_forget(f);
     }
     assert_memory_equal(model[0].buf, model[1].buf, model[0].len);
     assert_memory_not_equal(model[0].buf, model[2].buf, model[0].len);
     for (int i = 0; i < 3; i++)
         strbuf_release(&model[i]);
     cJSON_Delete(params);
-    fixture_release(&f);
 }
 
 static void check_end(struct fixture *f, const char *params_text, int code, const char *says)
@@ -177,51 +171,42 @@ static void write_text(const char *path, const char *text)
 /* That lr is missing follows from the misspelled name, and is not a second fault. */
 static void test_misspelled_parameter(void **state)
 {
-    (void)state;
-    struct fixture f;
-    fixture_init(&f);
+    struct fixture *f = *state;
     cJSON *params = fixture_params(HEAD "'mix':{'a':1},'lrr':0.001}");
-    struct attempt_end end = fixture_run(fixture_attempt(&f, params, -1.0), 0, 0);
+    struct attempt_end end = fixture_run(fixture_attempt(f, params, -1.0), 0, 0);
     assert_int_equal(end.code, 64);
     assert_non_null(strstr(end.err.buf, "params.lrr: unknown parameter; did you mean \"lr\"?"));
     assert_null(strstr(end.err.buf, "is required"));
     attempt_end_release(&end);
     cJSON_Delete(params);
-    fixture_release(&f);
 }
 
 static void test_bad_parameters(void **state)
 {
-    (void)state;
-    struct fixture f;
-    fixture_init(&f);
-    check_end(&f, HEAD "'mix':{'a':1}}", 64, "params.lr: is required");
-    check_end(&f, HEAD "'mix':{'a':1},'lr':0.001,'weigth_decay':0}", 64, "weight_decay");
-    check_end(&f, HEAD "'mix':{'c':1},'lr':0.001}", 64, "not one of the program's data");
-    check_end(&f, HEAD "'mix':{'a':1},'lr':0.001,'tokenizer':'b','vocab':300}", 65, "tokenizer");
-    write_text(f.corpus_b, WORDS);
-    check_end(&f, HEAD "'mix':{'a':1},'lr':0.001,'tokenizer':'b','vocab':2}", 64,
+    struct fixture *f = *state;
+    check_end(f, HEAD "'mix':{'a':1}}", 64, "params.lr: is required");
+    check_end(f, HEAD "'mix':{'a':1},'lr':0.001,'weigth_decay':0}", 64, "weight_decay");
+    check_end(f, HEAD "'mix':{'c':1},'lr':0.001}", 64, "not one of the program's data");
+    check_end(f, HEAD "'mix':{'a':1},'lr':0.001,'tokenizer':'b','vocab':300}", 65, "tokenizer");
+    write_text(f->corpus_b, WORDS);
+    check_end(f, HEAD "'mix':{'a':1},'lr':0.001,'tokenizer':'b','vocab':2}", 64,
               "vocab 2 is under the 3 of tokenizer \"b\"");
-    fixture_release(&f);
 }
 
 static void test_bad_data(void **state)
 {
-    (void)state;
-    struct fixture f;
+    struct fixture *f = *state;
     struct err err = {0};
     static const char params[] = HEAD "'mix':{'a':1},'lr':0.001}";
 
-    fixture_init(&f);
-    write_text(f.corpus, "{\"text\": \"fine\"}\n{\"txet\": \"not\"}\n");
-    check_end(&f, params, 65, "line 2");
-    write_text(f.corpus, "{\"text\": \"too short\"}\n{\"text\": \"really\"}\n");
-    check_end(&f, params, 65, "training tokens");
-    assert_int_equal(dir_remove(f.corpus, &err), 0);
-    check_end(&f, params, 65, "corpus.jsonl");
-    write_text(f.corpus_b, "abc \xff\xfe def");
-    check_end(&f, HEAD "'mix':{'b':1},'lr':0.001}", 65, "not UTF-8");
-    fixture_release(&f);
+    write_text(f->corpus, "{\"text\": \"fine\"}\n{\"txet\": \"not\"}\n");
+    check_end(f, params, 65, "line 2");
+    write_text(f->corpus, "{\"text\": \"too short\"}\n{\"text\": \"really\"}\n");
+    check_end(f, params, 65, "training tokens");
+    assert_int_equal(dir_remove(f->corpus, &err), 0);
+    check_end(f, params, 65, "corpus.jsonl");
+    write_text(f->corpus_b, "abc \xff\xfe def");
+    check_end(f, HEAD "'mix':{'b':1},'lr':0.001}", 65, "not UTF-8");
 }
 
 /* A shard of five documents, by the tokenizer "bytes". */
@@ -246,41 +231,36 @@ static void make_shard(const char *path)
 /* A packed shard that is short, changed, or of another tokenizer: 65, and it is named. */
 static void test_bad_shards(void **state)
 {
-    (void)state;
+    struct fixture *f = *state;
     static const struct {
         size_t at; /* of the byte that is changed; 0: none */
         off_t cut; /* bytes at the end that are missing */
         const char *says;
     } cases[] = {{0, 10, "corpus.jsonl"}, {5000, 0, "corpus.jsonl"}, {50, 0, "tokenizer"}};
-    struct fixture f;
     struct err err = {0};
 
-    fixture_init(&f);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        make_shard(f.corpus);
-        struct strbuf body = fixture_file(f.folder, "corpus.jsonl");
+        make_shard(f->corpus);
+        struct strbuf body = fixture_file(f->folder, "corpus.jsonl");
         assert_true(body.len > 6000);
         if (cases[i].at > 0)
             body.buf[cases[i].at] ^= 1;
         body.len -= (size_t)cases[i].cut;
-        assert_int_equal(file_write_atomic(f.corpus, body.buf, body.len, 0644, &err), 0);
+        assert_int_equal(file_write_atomic(f->corpus, body.buf, body.len, 0644, &err), 0);
         strbuf_release(&body);
-        check_end(&f, HEAD "'mix':{'a':1},'lr':0.001}", 65, cases[i].says);
+        check_end(f, HEAD "'mix':{'a':1},'lr':0.001}", 65, cases[i].says);
     }
-    fixture_release(&f);
 }
 
 /* A digest in the task that is not that of the data: what was locked is not what lies there. */
 static void test_drifted_data(void **state)
 {
-    (void)state;
-    struct fixture f;
+    struct fixture *f = *state;
     struct err err = {0};
     cJSON *task = NULL;
 
-    fixture_init(&f);
     cJSON *params = fixture_params(HEAD "'mix':{'a':1},'lr':0.001}");
-    const char *folder = fixture_attempt(&f, params, -1.0);
+    const char *folder = fixture_attempt(f, params, -1.0);
     char *path = path_join(folder, "task.json");
     assert_int_equal(json_read_file(path, 1 << 20, &task, &err), 0);
     cJSON *a =
@@ -295,29 +275,23 @@ static void test_drifted_data(void **state)
     cJSON_Delete(task);
     cJSON_Delete(params);
     free(path);
-    fixture_release(&f);
 }
 
 static void test_divergence_names_step_and_tensor(void **state)
 {
-    (void)state;
-    struct fixture f;
-    fixture_init(&f);
-    check_end(&f, HEAD "'mix':{'a':1},'lr':1e25}", 69, "step ");
-    check_end(&f, HEAD "'mix':{'a':1},'lr':1e25}", 69, "model.");
-    fixture_release(&f);
+    struct fixture *f = *state;
+    check_end(f, HEAD "'mix':{'a':1},'lr':1e25}", 69, "step ");
+    check_end(f, HEAD "'mix':{'a':1},'lr':1e25}", 69, "model.");
 }
 
 /* A run that diverges late keeps what it wrote before: whole, finite, and found again. */
 static void test_divergence_keeps_the_checkpoint(void **state)
 {
-    (void)state;
-    struct fixture f;
+    struct fixture *f = *state;
 
-    fixture_init(&f);
     cJSON *params = fixture_params(HEAD "'mix':{'a':1},'clip':0,'weight_decay':0,'lr':1e18,"
                                         "'schedule':{'warmup':1.0}}");
-    const char *first = fixture_attempt(&f, params, 0.0);
+    const char *first = fixture_attempt(f, params, 0.0);
     struct attempt_end end = fixture_run(first, 0, 0);
     assert_int_equal(end.code, 69);
     assert_non_null(strstr(end.err.buf, "not finite"));
@@ -328,14 +302,13 @@ static void test_divergence_keeps_the_checkpoint(void **state)
     attempt_end_release(&end);
     int kept = fixture_events_count(first, "\"checkpoint\",\"step\"");
     assert_true(kept > 0);
-    const char *second = fixture_attempt(&f, params, 0.0);
+    const char *second = fixture_attempt(f, params, 0.0);
     end = fixture_run(second, 0, 0);
     assert_int_equal(end.code, 69);
     assert_int_equal(fixture_events_count(second, "\"resumed\""), 1);
     assert_int_equal(fixture_events_count(second, "skipped"), 0);
     attempt_end_release(&end);
     cJSON_Delete(params);
-    fixture_release(&f);
 }
 
 /* The curve's value at a step, NaN without one. */
@@ -373,7 +346,7 @@ static const char *run_whole(struct fixture *f, const char *text)
  * 38). */
 static void test_marks_and_the_curve(void **state)
 {
-    (void)state;
+    struct fixture *f = *state;
     static const struct {
         const char *metric;
         int step;
@@ -382,42 +355,37 @@ static void test_marks_and_the_curve(void **state)
                  {"val_loss@0.46", 17},
                  {"val_loss@0.5", 19},
                  {"val_loss", 38}};
-    struct fixture f;
 
-    fixture_init(&f);
     const char *folder =
-        run_whole(&f, SHORT "'mix':{'a':0.7,'b':0.3},'eval_every':1,'marks':[0.01,0.2,0.46,0.5]}");
+        run_whole(f, SHORT "'mix':{'a':0.7,'b':0.3},'eval_every':1,'marks':[0.01,0.2,0.46,0.5]}");
     for (size_t i = 0; i < ARRAY_LEN(marks); i++)
         assert_true(metric(folder, marks[i].metric) - point(folder, "val_loss", marks[i].step) ==
                     0.0);
     assert_true(metric(folder, "val_loss:b") - point(folder, "val_loss:b", 38) == 0.0);
-    fixture_forget(&f);
-    folder = run_whole(&f, SHORT "'mix':{'a':1},'eval_every':10}");
+    fixture_forget(f);
+    folder = run_whole(f, SHORT "'mix':{'a':1},'eval_every':10}");
     for (int step = 1; step <= 38; step++)
         assert_int_equal(isfinite(point(folder, "val_loss", step)), step % 10 == 0 || step == 38);
-    fixture_forget(&f);
-    folder = run_whole(&f, SHORT "'mix':{'a':1}}");
+    fixture_forget(f);
+    folder = run_whole(f, SHORT "'mix':{'a':1}}");
     assert_int_equal(fixture_events_count(folder, "\"val_loss\""), 0);
-    fixture_release(&f);
 }
 
 /* What `preregctl logs` shows of a training; a sealed loss is not in it. */
 static void test_log_lines(void **state)
 {
-    (void)state;
+    struct fixture *f = *state;
     struct log_line line = {.steps = 5000, .batch_tokens = 2048, .first_step = 100};
     char text[LOG_LINE_SIZE];
-    struct fixture f;
 
     log_line_text(&line, 600, 3.21234, 250.0, text, sizeof(text));
     assert_string_equal(text, "step 600 of 5000  loss 3.2123  4096 tokens/s  36 min 40 s left");
     line.sealed = true;
     log_line_text(&line, 5000, 3.21234, 2450.0, text, sizeof(text));
     assert_string_equal(text, "step 5000 of 5000  4096 tokens/s  0.0 s left");
-    fixture_init(&f);
     for (int sealed = 0; sealed < 2; sealed++) {
         cJSON *params = fixture_params(SHORT "'mix':{'a':1}}");
-        const char *folder = fixture_attempt(&f, params, -1.0);
+        const char *folder = fixture_attempt(f, params, -1.0);
         char *path = path_join(folder, "task.json");
         struct err err = {0};
         cJSON *task = NULL;
@@ -432,9 +400,8 @@ static void test_log_lines(void **state)
         cJSON_Delete(task);
         cJSON_Delete(params);
         free(path);
-        fixture_forget(&f);
+        fixture_forget(f);
     }
-    fixture_release(&f);
 }
 
 static int first_at_or_under(const char *folder, double target, int every)
@@ -449,45 +416,40 @@ static int first_at_or_under(const char *folder, double target, int every)
  */
 static void test_target(void **state)
 {
-    (void)state;
-    struct fixture f;
+    struct fixture *f = *state;
 
-    fixture_init(&f);
     const char *folder =
-        run_whole(&f, SHORT "'mix':{'a':1},'target_loss':4.5,'eval_every':3,'marks':[0.5]}");
+        run_whole(f, SHORT "'mix':{'a':1},'target_loss':4.5,'eval_every':3,'marks':[0.5]}");
     int reached = first_at_or_under(folder, 4.5, 3);
     print_message("  reached at step %d\n", reached);
     assert_true(reached > 3 && reached < 30);
     assert_true(metric(folder, "target_step") == (double)reached);
     assert_true(fact(folder, "steps") == 38.0);
-    fixture_forget(&f);
+    fixture_forget(f);
 
-    folder = run_whole(&f, SHORT "'mix':{'a':1},'target_loss':4.5,'eval_every':3,"
-                                 "'stop_at_target':true,'marks':[1.0]}");
+    folder = run_whole(f, SHORT "'mix':{'a':1},'target_loss':4.5,'eval_every':3,"
+                                "'stop_at_target':true,'marks':[1.0]}");
     assert_true(metric(folder, "target_step") == (double)reached);
     assert_true(fact(folder, "steps") == (double)reached);
     assert_true(metric(folder, "val_loss") - point(folder, "val_loss", reached) == 0.0);
     struct strbuf text = fixture_file(folder, "result.json");
     assert_non_null(strstr(text.buf, "stopped_at_target"));
     strbuf_release(&text);
-    fixture_forget(&f);
+    fixture_forget(f);
 
-    folder = run_whole(&f, SHORT "'mix':{'a':1},'target_loss':0.01,'eval_every':3}");
+    folder = run_whole(f, SHORT "'mix':{'a':1},'target_loss':0.01,'eval_every':3}");
     text = fixture_file(folder, "result.json");
     assert_non_null(strstr(text.buf, "not_reached"));
     assert_non_null(strstr(text.buf, ">38"));
     strbuf_release(&text);
-    fixture_release(&f);
 }
 
 /* A SIGTERM that was there before the worker was: 75, and no step is made. */
 static void test_stop_asked_before_the_start(void **state)
 {
-    (void)state;
-    struct fixture f;
-    fixture_init(&f);
+    struct fixture *f = *state;
     cJSON *params = fixture_params(SMALL);
-    const char *folder = fixture_attempt(&f, params, -1.0);
+    const char *folder = fixture_attempt(f, params, -1.0);
     struct attempt_end end = fixture_run_unwanted(folder);
 
     assert_int_equal(end.signal, 0);
@@ -495,17 +457,14 @@ static void test_stop_asked_before_the_start(void **state)
     assert_int_equal(fixture_events_count(folder, "\"progress\""), 0);
     attempt_end_release(&end);
     cJSON_Delete(params);
-    fixture_release(&f);
 }
 
 /* Asked to stop right after a checkpoint: that one is not taken away to be written again. */
 static void test_stop_keeps_the_checkpoint(void **state)
 {
-    (void)state;
-    struct fixture f;
-    fixture_init(&f);
+    struct fixture *f = *state;
     cJSON *params = fixture_params(SMALL);
-    const char *folder = fixture_attempt(&f, params, 0.0); /* a checkpoint after every step */
+    const char *folder = fixture_attempt(f, params, 0.0); /* a checkpoint after every step */
     struct attempt_end end = fixture_run_until(folder, "\"checkpoint\",\"step\"", 3, SIGTERM);
 
     assert_int_equal(end.code, 75);
@@ -520,7 +479,6 @@ static void test_stop_keeps_the_checkpoint(void **state)
     strbuf_release(&events);
     attempt_end_release(&end);
     cJSON_Delete(params);
-    fixture_release(&f);
 }
 
 /* Runs the parameters with a limit on memory and checkpoints after every step. */
@@ -555,21 +513,19 @@ static double least_of(const struct attempt_end *end)
  * but the steps wait for its checkpoints; with plenty they do not. */
 static void test_too_little_memory(void **state)
 {
-    (void)state;
-    struct fixture f;
+    struct fixture *f = *state;
     const char *folder;
 
-    fixture_init(&f);
     cJSON *params = fixture_params(SHORT "'mix':{'a':1}}");
-    struct attempt_end end = run_limited(&f, params, 1.0, &folder);
+    struct attempt_end end = run_limited(f, params, 1.0, &folder);
     assert_int_equal(end.code, 64);
     assert_non_null(strstr(end.err.buf, "the task may use 1.0 MiB"));
     double least = least_of(&end);
     assert_true(isfinite(least));
     attempt_end_release(&end);
     for (int plenty = 0; plenty < 2; plenty++) {
-        fixture_forget(&f);
-        end = run_limited(&f, params, plenty ? 1000.0 : least + 0.06, &folder);
+        fixture_forget(f);
+        end = run_limited(f, params, plenty ? 1000.0 : least + 0.06, &folder);
         if (end.code != 0)
             fail_msg("exit %d: %s", end.code, end.err.buf);
         assert_int_equal(fixture_events_count(folder, "no room for a copy"), !plenty);
@@ -577,7 +533,6 @@ static void test_too_little_memory(void **state)
         attempt_end_release(&end);
     }
     cJSON_Delete(params);
-    fixture_release(&f);
 }
 
 #define WIDE                                                                                       \
@@ -589,21 +544,19 @@ static void test_too_little_memory(void **state)
  * it began, and not much less. */
 static void test_memory_is_foreseen(void **state)
 {
-    (void)state;
-    struct fixture f;
+    struct fixture *f = *state;
     const char *folder;
 
     if (SANITIZED) {
         print_message("  skipped: a sanitizer's memory is not the run's\n");
         skip();
     }
-    fixture_init(&f);
     cJSON *params = fixture_params(WIDE);
-    struct attempt_end end = run_limited(&f, params, 1.0, &folder);
+    struct attempt_end end = run_limited(f, params, 1.0, &folder);
     double least = least_of(&end);
     attempt_end_release(&end);
-    fixture_forget(&f);
-    end = run_limited(&f, params, least + 0.06, &folder);
+    fixture_forget(f);
+    end = run_limited(f, params, least + 0.06, &folder);
     if (end.code != 0)
         fail_msg("exit %d: %s", end.code, end.err.buf);
     double peak = fact(folder, "peak_rss_bytes") / 0x1p20;
@@ -611,7 +564,6 @@ static void test_memory_is_foreseen(void **state)
     assert_true(peak <= least && peak > 0.85 * least);
     attempt_end_release(&end);
     cJSON_Delete(params);
-    fixture_release(&f);
 }
 
 /* What it prints and cannot deliver is an error. */
@@ -634,22 +586,22 @@ static void test_full_output(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_learns),
-        cmocka_unit_test(test_is_deterministic),
-        cmocka_unit_test(test_bad_parameters),
-        cmocka_unit_test(test_misspelled_parameter),
-        cmocka_unit_test(test_bad_data),
-        cmocka_unit_test(test_bad_shards),
-        cmocka_unit_test(test_drifted_data),
-        cmocka_unit_test(test_divergence_names_step_and_tensor),
-        cmocka_unit_test(test_divergence_keeps_the_checkpoint),
-        cmocka_unit_test(test_marks_and_the_curve),
-        cmocka_unit_test(test_log_lines),
-        cmocka_unit_test(test_target),
-        cmocka_unit_test(test_stop_asked_before_the_start),
-        cmocka_unit_test(test_stop_keeps_the_checkpoint),
-        cmocka_unit_test(test_too_little_memory),
-        cmocka_unit_test(test_memory_is_foreseen),
+        fixture_test(test_learns),
+        fixture_test(test_is_deterministic),
+        fixture_test(test_bad_parameters),
+        fixture_test(test_misspelled_parameter),
+        fixture_test(test_bad_data),
+        fixture_test(test_bad_shards),
+        fixture_test(test_drifted_data),
+        fixture_test(test_divergence_names_step_and_tensor),
+        fixture_test(test_divergence_keeps_the_checkpoint),
+        fixture_test(test_marks_and_the_curve),
+        fixture_test(test_log_lines),
+        fixture_test(test_target),
+        fixture_test(test_stop_asked_before_the_start),
+        fixture_test(test_stop_keeps_the_checkpoint),
+        fixture_test(test_too_little_memory),
+        fixture_test(test_memory_is_foreseen),
         cmocka_unit_test(test_full_output),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
