@@ -115,25 +115,13 @@ int rebuild_check_space(const char *dir, struct err *err)
         (long long)(need >> 20) + 1, dir, (long long)(free_bytes >> 20));
 }
 
-static int write_lines(struct rebuilding *r, struct file_writer *w, struct err *err)
+static int write_line(void *ctx, int64_t seq, const char *line, struct err *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    bool row = true;
-    int rc = sql_prepare(r->store->db, "SELECT line FROM journal WHERE program=?1 ORDER BY seq",
-                         &stmt, err);
-    if (rc == 0) {
-        sql_bind_int(stmt, 1, r->no);
-    }
-    while (rc == 0 && row) {
-        rc = sql_step(stmt, &row, err);
-        if (rc == 0 && row) {
-            strbuf_adds(&w->pending, sql_col_text(stmt, 0));
-            strbuf_addc(&w->pending, '\n');
-            rc = file_writer_add(w, NULL, 0, err);
-        }
-    }
-    (void)sqlite3_finalize(stmt);
-    return rc;
+    struct file_writer *w = ctx;
+    (void)seq;
+    strbuf_adds(&w->pending, line);
+    strbuf_addc(&w->pending, '\n');
+    return file_writer_add(w, NULL, 0, err);
 }
 
 int rebuild_write_journal(struct rebuilding *r, struct err *err)
@@ -147,7 +135,7 @@ int rebuild_write_journal(struct rebuilding *r, struct err *err)
     }
     char *path = path_join(r->folder, NEW_JOURNAL);
     rc = file_writer_open(&w, path, 0600, err);
-    rc = rc != 0 ? rc : write_lines(r, &w, err);
+    rc = rc != 0 ? rc : store_journal(r->store, r->no, 1, write_line, &w, err);
     rc = rc != 0 ? rc : file_writer_publish(&w, err);
     file_writer_release(&w);
     free(path);

@@ -21,29 +21,20 @@ static int broken(struct store *store, const struct journal_file *f, struct err 
                              f->path, (long long)f->committed.n_rows);
 }
 
+static int add_line(void *ctx, int64_t seq, const char *line, struct err *err)
+{
+    (void)seq;
+    (void)err;
+    strbuf_adds(ctx, line);
+    strbuf_addc(ctx, '\n');
+    return 0;
+}
+
 /* The table's lines from `from_seq`, each with its newline, appended to out. */
 static int table_lines(struct store *store, const struct journal_file *f, int64_t from_seq,
                        struct strbuf *out, struct err *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    bool row = true;
-    int rc =
-        sql_prepare(store->db, "SELECT line FROM journal WHERE program=?1 AND seq>=?2 ORDER BY seq",
-                    &stmt, err);
-    if (rc != 0) {
-        return rc;
-    }
-    sql_bind_int(stmt, 1, f->program);
-    sql_bind_int(stmt, 2, from_seq);
-    while (rc == 0 && row) {
-        rc = sql_step(stmt, &row, err);
-        if (rc == 0 && row) {
-            strbuf_adds(out, sql_col_text(stmt, 0));
-            strbuf_addc(out, '\n');
-        }
-    }
-    (void)sqlite3_finalize(stmt);
-    return rc;
+    return store_journal(store, f->program, from_seq, add_line, out, err);
 }
 
 /* The file lost its end: what is there must be the table's beginning, the rest is written again. */
