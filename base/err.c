@@ -29,6 +29,8 @@ int err_set(struct err *err, int code, const char *fmt, ...)
     (void)vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
     va_end(ap);
     msg_tidy(err->msg, sizeof(err->msg));
+    err->expected[0] = '\0';
+    err->found[0] = '\0';
     return code;
 }
 
@@ -67,10 +69,49 @@ int err_wrap(struct err *err, const char *fmt, ...)
     return err_set(err, err->code, "%s: %s", head, tail);
 }
 
+void err_at(struct err *err, const char *file, size_t line)
+{
+    assert(err != NULL && file != NULL);
+    text_copy_line(err->file, sizeof(err->file), file);
+    err->line = line;
+}
+
+int err_differs(struct err *err, const char *what, const char *expected, const char *found)
+{
+    const int code = err_set(err, ERR_LOCK, "%s", what);
+    text_copy_line(err->expected, sizeof(err->expected), expected == NULL ? "nothing" : expected);
+    text_copy_line(err->found, sizeof(err->found), found == NULL ? "nothing" : found);
+    return code;
+}
+
+int err_differs_int(struct err *err, const char *what, long long expected, long long found)
+{
+    char a[32];
+    char b[32];
+    (void)snprintf(a, sizeof(a), "%lld", expected);
+    (void)snprintf(b, sizeof(b), "%lld", found);
+    return err_differs(err, what, a, b);
+}
+
+int err_join(const struct err *from, struct err *err)
+{
+    char line[32] = "";
+    char values[400] = "";
+    assert(from != err && from->code < 0);
+    if (from->line > 0) {
+        (void)snprintf(line, sizeof(line), ":%zu", from->line);
+    }
+    if (from->expected[0] != '\0' || from->found[0] != '\0') {
+        (void)snprintf(values, sizeof(values), ": expected %s, found %s", from->expected,
+                       from->found);
+    }
+    return err_set(err, from->code, "%s%s%s%s%s", from->file, line,
+                   from->file[0] == '\0' ? "" : ": ", from->msg, values);
+}
+
 void err_clear(struct err *err)
 {
-    err->code = ERR_NONE;
-    err->msg[0] = '\0';
+    *err = (struct err){0};
 }
 
 enum exit_code err_exit_code(int code)

@@ -9,6 +9,8 @@
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
+#include <stddef.h>
+
 #define MUST_CHECK        __attribute__((warn_unused_result))
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 
@@ -36,6 +38,12 @@ enum err_code {
 struct err {
     int code;
     char msg[256]; /* cut to fit at a character boundary, always terminated */
+    /* Only of an err that was zero, or cleared, before err_at(): the others leave the place alone.
+     */
+    char file[128];     /* "" when it is about no single file */
+    size_t line;        /* from 1; 0: no line */
+    char expected[160]; /* of err_differs(); "" with found: there is nothing to compare */
+    char found[160];
 };
 
 /* Exit codes of every executable; docs/exit-codes.md. */
@@ -58,8 +66,18 @@ int err_set(struct err *err, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
  * ": <strerror>" is appended. */
 int err_set_errno(struct err *err, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* Prepends "<formatted>: " to the message; returns the code it already had. */
+/* Prepends "<formatted>: " to the message; returns the code it already had. Values of err_differs()
+ * are dropped. */
 int err_wrap(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* Sets the place of the error that may follow. */
+void err_at(struct err *err, const char *file, size_t line);
+/* Sets ERR_LOCK: `what` has another value than follows. NULL is shown as "nothing". */
+int err_differs(struct err *err, const char *what, const char *expected, const char *found);
+int err_differs_int(struct err *err, const char *what, long long expected, long long found);
+/* Sets one with its place and values in the message: "journal.jsonl:12: hash: expected ..., found
+ * ..."; returns the code. */
+int err_join(const struct err *from, struct err *err);
 
 void err_clear(struct err *err);
 

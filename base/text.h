@@ -15,6 +15,8 @@ void text_make_utf8(char *s);
 /* One line that is text_is_plain(): the same, '?' for every byte of what is not plain, a blank for
  * ends of lines and tabs. */
 void text_make_line(char *s);
+/* Copies text as such a line, cut to fit at a character. */
+void text_copy_line(char *to, size_t size, const char *text);
 /* How much of s[0..len) is left without a last character that was cut in half. */
 size_t text_whole_chars(const char *s, size_t len);
 /* Bytes of the well-formed character at s (1..4), 0 when malformed or len is 0; *cp may be NULL. */

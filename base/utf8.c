@@ -102,6 +102,15 @@ void text_make_line(char *s)
     }
 }
 
+void text_copy_line(char *to, size_t size, const char *text)
+{
+    const size_t n = strlen(text);
+    const size_t kept = n < size ? n : text_whole_chars(text, size - 1);
+    memcpy(to, text, kept);
+    to[kept] = '\0';
+    text_make_line(to);
+}
+
 size_t text_whole_chars(const char *s, size_t len)
 {
     size_t start = len;

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/show.h"
 #include "base/temp_folder.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
@@ -38,13 +39,13 @@ static void add_list(struct strbuf *sb, const struct term *t, const char *headin
 /* The place of the fault, what is wrong, and both values if there are any. */
 static void add_fault(struct strbuf *sb, const struct term *t, const struct verify_answer *a)
 {
-    const struct fault *f = &a->fault;
+    const struct err *f = &a->fault;
     out_styled(sb, t, STYLE_RED, "DOES NOT FOLLOW");
     strbuf_addf(sb, "  %s", f->file[0] == '\0' ? "the receipt" : f->file);
     if (f->line > 0) {
         strbuf_addf(sb, ":%zu", f->line);
     }
-    strbuf_addf(sb, ": %s\n", f->what);
+    strbuf_addf(sb, ": %s\n", f->msg);
     if (f->expected[0] != '\0' || f->found[0] != '\0') {
         strbuf_addf(sb, "  expected %s\n  found    %s\n", f->expected, f->found);
     }
@@ -61,7 +62,7 @@ static void say(const struct verify_answer *a)
         add_fault(&sb, &t, a);
     } else {
         char records[200]; /* of an imported program a label of its maker's */
-        fault_show(records, sizeof(records), answer_text(a->json, "records", "?"));
+        text_copy_line(records, sizeof(records), answer_text(a->json, "records", "?"));
         out_styled(&sb, &t, STYLE_GREEN, verify_level_name(a->level));
         strbuf_addf(&sb, "  %s: %s, root %.16s, records: %s\n",
                     answer_text(a->json, "program", "?"), answer_text(a->json, "outcome", "?"),
@@ -71,7 +72,7 @@ static void say(const struct verify_answer *a)
     /* a verdict is compared byte for byte, so the maker's version matters */
     if (strcmp(answer_text(tool, "made", PREREGD_VERSION), PREREGD_VERSION) != 0) {
         char made[40];
-        fault_show(made, sizeof(made), answer_text(tool, "made", "?"));
+        text_copy_line(made, sizeof(made), answer_text(tool, "made", "?"));
         strbuf_addf(&sb, "made by preregd %s, verified by %s\n", made, PREREGD_VERSION);
     }
     add_list(&sb, &t, "established besides", json_member(a->json, "established"));
@@ -98,7 +99,7 @@ static int tell(const struct ctl_options *o, const struct verify_answer *a, enum
 
 /* Extracts a tar into a new folder under $TMPDIR, which the caller removes. What is wrong with
  * the tar is in `f`, as the receipt's fault; `err` is for faults of this machine. */
-static int take_out(const char *path, struct temp_folder *folder, struct fault *f, struct err *err)
+static int take_out(const char *path, struct temp_folder *folder, struct err *f, struct err *err)
 {
     int rc = temp_folder_make("verify", folder, err);
     if (rc == 0) {
@@ -109,7 +110,7 @@ static int take_out(const char *path, struct temp_folder *folder, struct fault *
 
 /* Verifies the folder with the user's allowed signers. A fault of the receipt is an answer, a
  * failure of this machine is an error. */
-static int verify_at(const struct ctl_options *o, const char *folder, const struct fault *taken,
+static int verify_at(const struct ctl_options *o, const char *folder, const struct err *taken,
                      enum exit_code *code, struct err *err)
 {
     char *allowed = NULL;
@@ -123,7 +124,7 @@ static int verify_at(const struct ctl_options *o, const char *folder, const stru
                                          .ca = o->ca};
         int fault = receipt_verify(&spec, &a);
         /* what could not be checked says nothing about the receipt */
-        rc = fault == 0 || fault == ERR_LOCK ? tell(o, &a, code, err) : fault_to_err(&a.fault, err);
+        rc = fault == 0 || fault == ERR_LOCK ? tell(o, &a, code, err) : err_join(&a.fault, err);
         verify_answer_release(&a);
     }
     free(allowed);
@@ -134,7 +135,7 @@ static int verify_at(const struct ctl_options *o, const char *folder, const stru
 int cmd_verify(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     const char *path = o->args[0];
-    struct fault taken = {0};
+    struct err taken = {0};
     struct temp_folder folder = {.fd = -1};
     enum file_kind kind = file_kind_at(path);
     int rc = 0;

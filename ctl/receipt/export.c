@@ -213,7 +213,7 @@ static int verify_made(const struct exporting *x, struct export_made *made, stru
     struct verify_answer answer;
     int rc = receipt_verify(&spec, &answer);
     if (rc != 0) {
-        (void)fault_to_err(&answer.fault, err);
+        (void)err_join(&answer.fault, err);
         const bool is_of_early =
             answer.verdict_is_early && strcmp(answer.fault.file, RECEIPT_VERDICT) == 0;
         rc = err_wrap(err, "what lies in %s does not follow%s", x->from,

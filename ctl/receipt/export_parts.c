@@ -186,19 +186,19 @@ static int write_places(struct making *m)
 /* Lists the folder again, with the files made since. */
 static int list_again(struct making *m)
 {
-    struct fault f = {0};
+    struct err f = {0};
     files_release(&m->files);
-    return files_open(&m->files, m->x->to, &f) == 0 ? 0 : fault_to_err(&f, m->err);
+    return files_open(&m->files, m->x->to, &f) == 0 ? 0 : err_join(&f, m->err);
 }
 
 /* sums_make() is called for the digests that it leaves in the listing; its text is discarded. */
 static int write_statement(struct making *m, const struct receipt *r)
 {
     struct strbuf text = STRBUF_INIT;
-    struct fault f = {0};
+    struct err f = {0};
     int rc = list_again(m);
     if (rc == 0 && sums_make(&m->files, &text, &f) != 0) {
-        rc = fault_to_err(&f, m->err);
+        rc = err_join(&f, m->err);
     }
     strbuf_clear(&text);
     rc = rc == 0 ? parts_statement(r, &m->files, PREREGD_VERSION, &text, m->err) : rc;
@@ -211,10 +211,10 @@ static int write_statement(struct making *m, const struct receipt *r)
 static int write_sums(struct making *m)
 {
     struct strbuf text = STRBUF_INIT;
-    struct fault f = {0};
+    struct err f = {0};
     int rc = list_again(m);
     if (rc == 0 && sums_make(&m->files, &text, &f) != 0) {
-        rc = fault_to_err(&f, m->err);
+        rc = err_join(&f, m->err);
     }
     rc = rc == 0 ? write_text(m, RECEIPT_SUMS, &text) : rc;
     strbuf_release(&text);
@@ -245,10 +245,10 @@ static int write_rest(struct making *m)
 /* Reads the journal's copy, and refuses a program that is sealed or has no verdict. */
 static int read_history(struct making *m)
 {
-    struct fault f = {0};
+    struct err f = {0};
     int rc = list_again(m);
     if (rc == 0 && history_read(&m->history, m->x->program, m->x->lock, &m->files, &f) != 0) {
-        rc = fault_to_err(&f, m->err);
+        rc = err_join(&f, m->err);
     }
     const struct program_row *s = &m->history.status;
     if (rc == 0 && !s->unsealed && !s->unblinded) {
@@ -264,12 +264,11 @@ static int read_history(struct making *m)
 /* Reads the plan that the verdict was computed with: instruments may be amended after it. */
 static int read_judged(struct making *m)
 {
-    struct fault f = {0};
+    struct err f = {0};
     const struct lock *lock = m->x->lock;
     m->head =
         m->x->imported ? lock->head : history_head_at(&m->history, lock, m->history.verdict_row);
-    return plan_at_head(&m->files, lock, m->head, &m->judged, &f) == 0 ? 0
-                                                                       : fault_to_err(&f, m->err);
+    return plan_at_head(&m->files, lock, m->head, &m->judged, &f) == 0 ? 0 : err_join(&f, m->err);
 }
 
 /* Evidence from results or given records, then everything that follows. */

@@ -27,69 +27,69 @@ static int by_name(const void *a, const void *b)
 }
 
 /* An error of the operating system as a fault. */
-static int unreadable(struct fault *f, const char *name, int errnum)
+static int unreadable(struct err *err, const char *name, int errnum)
 {
-    struct err err;
-    (void)err_set_errno(&err, errnum, "read %.100s", name);
-    return fault_from(f, &err);
+    (void)err_set_errno(err, errnum, "read %.100s", name);
+    return mismatch_code(err);
 }
 
 /* Adds a file to the listing, if a receipt may have it and there is room. */
-static int take_file(struct receipt_files *files, const char *name, int64_t bytes, struct fault *f)
+static int take_file(struct receipt_files *files, const char *name, int64_t bytes, struct err *err)
 {
-    fault_at(f, name, 0);
+    err_at(err, name, 0);
     const char *why = layout_refuses(name);
     if (why != NULL) {
-        return fault_says(f, "%s", why);
+        return err_set(err, ERR_LOCK, "%s", why);
     }
     if (bytes > layout_bytes_max(name)) {
-        return fault_says(f, "has %lld bytes; %lld are read at most", (long long)bytes,
-                          (long long)layout_bytes_max(name));
+        return err_set(err, ERR_LOCK, "has %lld bytes; %lld are read at most", (long long)bytes,
+                       (long long)layout_bytes_max(name));
     }
     files->bytes += bytes;
     if (files->n == RECEIPT_FILES_MAX || files->bytes > RECEIPT_BYTES_MAX) {
-        return fault_says(f, "too many files, or too many bytes, for a receipt");
+        return err_set(err, ERR_LOCK, "too many files, or too many bytes, for a receipt");
     }
     ARRAY_GROW(files->items, files->n, files->cap);
     files->items[files->n++] = (struct receipt_file){.name = xstrdup(name), .bytes = bytes};
     return 0;
 }
 
-static int list_folder(struct receipt_files *files, int fd, const char *prefix, struct fault *f);
+static int list_folder(struct receipt_files *files, int fd, const char *prefix, struct err *err);
 
 /* One entry: a file, a folder at the top (which is listed in turn), or a fault. */
 static int list_entry(struct receipt_files *files, int fd, const char *prefix, const char *entry,
-                      struct fault *f)
+                      struct err *err)
 {
     struct stat st;
     char *name = xasprintf("%s%s", prefix, entry);
     int rc = 0;
-    fault_at(f, name, 0);
+    err_at(err, name, 0);
     if (fstatat(fd, entry, &st, AT_SYMLINK_NOFOLLOW) != 0) {
-        rc = unreadable(f, name, errno);
+        rc = unreadable(err, name, errno);
     } else if (S_ISREG(st.st_mode)) {
-        rc = take_file(files, name, st.st_size, f);
+        rc = take_file(files, name, st.st_size, err);
     } else if (S_ISDIR(st.st_mode) && prefix[0] == '\0') {
         char *inner = xasprintf("%s/", name);
         int sub = openat(fd, entry, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        rc = sub < 0 ? unreadable(f, name, errno) : list_folder(files, sub, inner, f);
+        rc = sub < 0 ? unreadable(err, name, errno) : list_folder(files, sub, inner, err);
         free(inner);
     } else {
-        rc = fault_says(f, S_ISLNK(st.st_mode)   ? "is a link: a receipt holds files"
-                           : S_ISDIR(st.st_mode) ? "a receipt has no folder so deep"
-                                                 : "is no file, but a device, pipe or socket");
+        rc = err_set(err, ERR_LOCK,
+                     S_ISLNK(st.st_mode)   ? "is a link: a receipt holds files"
+                     : S_ISDIR(st.st_mode) ? "a receipt has no folder so deep"
+                                           : "is no file, but a device, pipe or socket");
     }
     free(name);
     return rc;
 }
 
 /* Lists one folder; closes fd. */
-static int list_folder(struct receipt_files *files, int fd, const char *prefix, struct fault *f)
+static int list_folder(struct receipt_files *files, int fd, const char *prefix, struct err *err)
 {
     DIR *dir = fdopendir(fd);
     int rc = 0;
     if (dir == NULL) {
-        rc = unreadable(f, prefix, errno);
+        rc = unreadable(err, prefix, errno);
         (void)close(fd);
         return rc;
     }
@@ -97,13 +97,13 @@ static int list_folder(struct receipt_files *files, int fd, const char *prefix, 
         errno = 0;
         const struct dirent *e = readdir(dir);
         if (e == NULL) {
-            rc = errno != 0 ? unreadable(f, prefix, errno) : 0;
+            rc = errno != 0 ? unreadable(err, prefix, errno) : 0;
             break;
         }
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
             continue;
         }
-        rc = list_entry(files, dirfd(dir), prefix, e->d_name, f);
+        rc = list_entry(files, dirfd(dir), prefix, e->d_name, err);
         if (rc != 0) {
             break;
         }
@@ -112,22 +112,22 @@ static int list_folder(struct receipt_files *files, int fd, const char *prefix, 
     return rc;
 }
 
-int files_open(struct receipt_files *files, const char *folder, struct fault *f)
+int files_open(struct receipt_files *files, const char *folder, struct err *err)
 {
     *files = (struct receipt_files){.folder = xstrdup(folder)};
     files->fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    fault_at(f, "", 0);
+    err_at(err, "", 0);
     if (files->fd < 0) {
-        return unreadable(f, folder, errno);
+        return unreadable(err, folder, errno);
     }
     /* fdopendir() takes its descriptor, and ours is needed later */
     int fd = fcntl(files->fd, F_DUPFD_CLOEXEC, 0);
-    int rc = fd < 0 ? unreadable(f, folder, errno) : list_folder(files, fd, "", f);
+    int rc = fd < 0 ? unreadable(err, folder, errno) : list_folder(files, fd, "", err);
     if (files->n > 0) {
         qsort(files->items, files->n, sizeof(*files->items), by_name);
     }
     if (rc == 0) {
-        fault_at(f, "", 0);
+        err_at(err, "", 0);
     }
     return rc;
 }
@@ -192,19 +192,19 @@ int files_open_one(const struct receipt_files *files, const char *name)
 }
 
 /* Opens a file of the listing; -1 after a fault. */
-static int open_file(const struct receipt_files *files, const char *name, struct fault *f)
+static int open_file(const struct receipt_files *files, const char *name, struct err *err)
 {
     struct stat st;
-    fault_at(f, name, 0);
+    err_at(err, name, 0);
     if (!files_have(files, name)) {
-        (void)fault_says(f, "is missing");
+        (void)err_set(err, ERR_LOCK, "is missing");
         return -1;
     }
     int fd = files_open_one(files, name);
     if (fd < 0 || fstat(fd, &st) != 0) {
-        (void)unreadable(f, name, errno);
+        (void)unreadable(err, name, errno);
     } else if (!S_ISREG(st.st_mode) || st.st_size > layout_bytes_max(name)) {
-        (void)fault_says(f, "was changed while the receipt was read");
+        (void)err_set(err, ERR_LOCK, "was changed while the receipt was read");
     } else {
         return fd;
     }
@@ -233,21 +233,21 @@ static int read_chunk(int fd, struct strbuf *out, bool *ended)
 
 /* Reads the whole file, up to its limit, even if it grew since it was listed. */
 int files_read(const struct receipt_files *files, const char *name, struct strbuf *out,
-               struct fault *f)
+               struct err *err)
 {
     bool ended = false;
-    int fd = open_file(files, name, f);
+    int fd = open_file(files, name, err);
     if (fd < 0) {
-        return f->code;
+        return err->code;
     }
     int rc = 0;
     const struct receipt_file *file = files_find(files, name);
     strbuf_reserve(out, (size_t)file->bytes + CHUNK_BYTES);
     while (rc == 0 && !ended) {
         if (read_chunk(fd, out, &ended) != 0) {
-            rc = unreadable(f, name, errno);
+            rc = unreadable(err, name, errno);
         } else if ((int64_t)out->len > layout_bytes_max(name)) {
-            rc = fault_says(f, "was changed while the receipt was read");
+            rc = err_set(err, ERR_LOCK, "was changed while the receipt was read");
         }
     }
     (void)close(fd);
@@ -255,15 +255,14 @@ int files_read(const struct receipt_files *files, const char *name, struct strbu
 }
 
 int files_read_json(const struct receipt_files *files, const char *name, cJSON **out,
-                    struct fault *f)
+                    struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
-    struct err err;
     *out = NULL;
-    int rc = files_read(files, name, &text, f);
-    if (rc == 0 && (nodes_check(text.buf, text.len, &err) != 0 ||
-                    json_parse(text.buf, text.len, out, &err) != 0)) {
-        rc = fault_from(f, &err);
+    int rc = files_read(files, name, &text, err);
+    if (rc == 0 && (nodes_check(text.buf, text.len, err) != 0 ||
+                    json_parse(text.buf, text.len, out, err) != 0)) {
+        rc = mismatch_code(err);
     }
     strbuf_release(&text);
     return rc;
@@ -288,34 +287,33 @@ int tree_parse(const char *text, size_t len, bool lax, struct arena *arena, cJSO
 }
 
 int files_read_tree(const struct receipt_files *files, const char *name, struct arena *arena,
-                    cJSON **out, struct fault *f)
+                    cJSON **out, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
-    struct err err;
     *out = NULL;
-    int rc = files_read(files, name, &text, f);
-    if (rc == 0 && tree_parse(text.buf, text.len, false, arena, out, &err) != 0) {
-        rc = fault_from(f, &err);
+    int rc = files_read(files, name, &text, err);
+    if (rc == 0 && tree_parse(text.buf, text.len, false, arena, out, err) != 0) {
+        rc = mismatch_code(err);
     }
     strbuf_release(&text);
     return rc;
 }
 
 /* Hashes in chunks: a file may be larger than memory. */
-int files_digest(const struct receipt_files *files, struct receipt_file *file, struct fault *f)
+int files_digest(const struct receipt_files *files, struct receipt_file *file, struct err *err)
 {
     struct digest_stream s;
     struct strbuf chunk = STRBUF_INIT;
     bool ended = false;
-    int fd = open_file(files, file->name, f);
+    int fd = open_file(files, file->name, err);
     if (fd < 0) {
-        return f->code;
+        return err->code;
     }
     int rc = 0;
     digest_start(&s);
     while (rc == 0 && !ended) {
         strbuf_clear(&chunk);
-        rc = read_chunk(fd, &chunk, &ended) != 0 ? unreadable(f, file->name, errno) : 0;
+        rc = read_chunk(fd, &chunk, &ended) != 0 ? unreadable(err, file->name, errno) : 0;
         digest_add(&s, chunk.buf, chunk.len);
     }
     file->digest = digest_finish(&s);
@@ -327,17 +325,17 @@ int files_digest(const struct receipt_files *files, struct receipt_file *file, s
 /* ---- lines ---- */
 
 int lines_open(struct receipt_lines *l, const struct receipt_files *files, const char *name,
-               size_t line_max, struct fault *f)
+               size_t line_max, struct err *err)
 {
     *l = (struct receipt_lines){.fd = -1, .line_max = line_max, .buf = STRBUF_INIT};
     (void)snprintf(l->name, sizeof(l->name), "%s", name);
-    l->fd = open_file(files, name, f);
-    return l->fd < 0 ? f->code : 0;
+    l->fd = open_file(files, name, err);
+    return l->fd < 0 ? err->code : 0;
 }
 
 /* Returns lines out of one buffer: what was returned is dropped only when more must be read, and
  * the search for a newline continues where it stopped. */
-int lines_next(struct receipt_lines *l, const char **text, size_t *len, struct fault *f)
+int lines_next(struct receipt_lines *l, const char **text, size_t *len, struct err *err)
 {
     size_t looked = l->from;
     *text = NULL;
@@ -349,7 +347,7 @@ int lines_next(struct receipt_lines *l, const char **text, size_t *len, struct f
             *len = (size_t)(nl - *text);
             *nl = '\0';
             l->from += *len + 1;
-            fault_at(f, l->name, ++l->line);
+            err_at(err, l->name, ++l->line);
             return 0;
         }
         /* make room: move the incomplete line to the front */
@@ -359,15 +357,17 @@ int lines_next(struct receipt_lines *l, const char **text, size_t *len, struct f
             l->from = 0;
         }
         looked = l->buf.len;
-        fault_at(f, l->name, l->line + 1);
+        err_at(err, l->name, l->line + 1);
         if (l->ended) {
-            return l->buf.len == 0 ? 0 : fault_says(f, "the last line is torn: it has no newline");
+            return l->buf.len == 0
+                       ? 0
+                       : err_set(err, ERR_LOCK, "the last line is torn: it has no newline");
         }
         if (l->buf.len > l->line_max) {
-            return fault_says(f, "a line of more than %zu bytes", l->line_max);
+            return err_set(err, ERR_LOCK, "a line of more than %zu bytes", l->line_max);
         }
         if (read_chunk(l->fd, &l->buf, &l->ended) != 0) {
-            return unreadable(f, l->name, errno);
+            return unreadable(err, l->name, errno);
         }
     }
 }

@@ -13,8 +13,8 @@
 #include "base/arena.h"
 #include "base/digest.h"
 #include "base/strbuf.h"
-#include "ctl/receipt/fault.h"
 #include "ctl/receipt/layout.h"
+#include "ctl/receipt/mismatch.h"
 
 /* One file of the listing. */
 struct receipt_file {
@@ -35,7 +35,7 @@ struct receipt_files {
 
 /* Lists the folder. What no receipt may hold is a fault; links, devices and sockets are. Always
  * valid to release. */
-int files_open(struct receipt_files *files, const char *folder, struct fault *f) MUST_CHECK;
+int files_open(struct receipt_files *files, const char *folder, struct err *err) MUST_CHECK;
 void files_release(struct receipt_files *files);
 struct receipt_file *files_find(const struct receipt_files *files, const char *name);
 bool files_have(const struct receipt_files *files, const char *name);
@@ -48,19 +48,19 @@ int files_open_one(const struct receipt_files *files, const char *name) MUST_CHE
 
 /* Appends a whole file. One that is not there is a fault. Sets the fault's place. */
 int files_read(const struct receipt_files *files, const char *name, struct strbuf *out,
-               struct fault *f) MUST_CHECK;
+               struct err *err) MUST_CHECK;
 /* The same, parsed strictly; the caller deletes *out. */
 int files_read_json(const struct receipt_files *files, const char *name, cJSON **out,
-                    struct fault *f) MUST_CHECK;
+                    struct err *err) MUST_CHECK;
 /* The same as a tree that lives in the arena: much quicker, and never for cJSON_Delete. */
 int files_read_tree(const struct receipt_files *files, const char *name, struct arena *arena,
-                    cJSON **out, struct fault *f) MUST_CHECK;
+                    cJSON **out, struct err *err) MUST_CHECK;
 /* One JSON text as such a tree; lax: as json_parse_lax() reads. */
 int tree_parse(const char *text, size_t len, bool lax, struct arena *arena, cJSON **out,
                struct err *err) MUST_CHECK;
 /* Computes the digest of one file's bytes and stores it in `file`. */
 int files_digest(const struct receipt_files *files, struct receipt_file *file,
-                 struct fault *f) MUST_CHECK;
+                 struct err *err) MUST_CHECK;
 
 /* Line by line, in memory of the longest line. */
 struct receipt_lines {
@@ -74,10 +74,10 @@ struct receipt_lines {
 };
 
 int lines_open(struct receipt_lines *l, const struct receipt_files *files, const char *name,
-               size_t line_max, struct fault *f) MUST_CHECK;
+               size_t line_max, struct err *err) MUST_CHECK;
 /* *text is NULL at the end; it lives until the next call and ends with NUL in the place of the
  * newline. Sets the fault's place to the line. A last line without a newline is a fault. */
-int lines_next(struct receipt_lines *l, const char **text, size_t *len, struct fault *f) MUST_CHECK;
+int lines_next(struct receipt_lines *l, const char **text, size_t *len, struct err *err) MUST_CHECK;
 void lines_release(struct receipt_lines *l);
 
 #endif

@@ -24,7 +24,7 @@ struct history_reading {
     struct digest prev;
     struct strbuf again;  /* a line as it is written; reused */
     struct arena of_line; /* its tree; likewise */
-    struct fault *f;
+    struct err *err;
 };
 
 /* ---- the chain ---- */
@@ -36,23 +36,22 @@ static int check_chain(struct history_reading *r, const struct journal_line *lin
     struct history *h = r->h;
     struct journal_chain chain = {(int64_t)h->n_rows, r->prev};
     struct journal_link link;
-    struct err err;
     char hex[DIGEST_HEX_SIZE];
-    const enum journal_fault fault = journal_extend(&chain, line, &link, &r->again, &err);
+    const enum journal_fault fault = journal_extend(&chain, line, &link, &r->again, r->err);
     if (fault == JOURNAL_MEMBER) {
-        return fault_from(r->f, &err);
+        return mismatch_code(r->err);
     }
     if (fault == JOURNAL_NUMBER) {
-        return fault_differs_int(r->f, "the row's number (a row is missing, or out of order)",
-                                 (long long)h->n_rows + 1, link.seq);
+        return err_differs_int(r->err, "the row's number (a row is missing, or out of order)",
+                               (long long)h->n_rows + 1, link.seq);
     }
     if (!link.is_canonical) {
-        return fault_says(r->f, "is not in the form in which the daemon writes a row");
+        return err_set(r->err, ERR_LOCK, "is not in the form in which the daemon writes a row");
     }
     if (fault == JOURNAL_HASH) {
         digest_hex(&link.hash, hex);
-        return fault_differs(r->f, "the row's hash does not follow from the row before and itself",
-                             hex, link.said);
+        return err_differs(r->err, "the row's hash does not follow from the row before and itself",
+                           hex, link.said);
     }
     ARRAY_GROW(h->hashes, h->n_rows, h->cap_rows);
     h->hashes[h->n_rows++] = link.hash;
@@ -65,10 +64,9 @@ static int check_chain(struct history_reading *r, const struct journal_line *lin
 /* Keeps the [run] settings that hold from this row on. */
 static int take_run(struct history_reading *r, const cJSON *run)
 {
-    struct err err;
-    return run_record_set(r->h->record, (int64_t)r->h->n_rows, run, &err) == 0
+    return run_record_set(r->h->record, (int64_t)r->h->n_rows, run, r->err) == 0
                ? 0
-               : fault_from(r->f, &err);
+               : mismatch_code(r->err);
 }
 
 /* A change of [run] has the settings as text. */
@@ -76,10 +74,9 @@ static int take_other_run(struct history_reading *r, const cJSON *line)
 {
     const char *text = NULL;
     cJSON *run = NULL;
-    struct err err;
-    if (json_get_string(line, "detail", &text, &err) != 0 ||
-        tree_parse(text, strlen(text), false, &r->of_line, &run, &err) != 0) {
-        return fault_from(r->f, &err);
+    if (json_get_string(line, "detail", &text, r->err) != 0 ||
+        tree_parse(text, strlen(text), false, &r->of_line, &run, r->err) != 0) {
+        return mismatch_code(r->err);
     }
     return take_run(r, run);
 }
@@ -94,7 +91,6 @@ static int check_submitted(struct history_reading *r, const cJSON *line)
     cJSON *expected = json_object();
     cJSON *stages = json_array();
     const char *detail = NULL;
-    struct err err;
     json_put_int(expected, "cells", (int64_t)p->n_cells);
     json_put_string(expected, "head", r->lock->root);
     json_put_string(expected, "id", r->id);
@@ -105,11 +101,11 @@ static int check_submitted(struct history_reading *r, const cJSON *line)
     }
     json_put(expected, "stages", stages);
     const cJSON *found = json_member(line, "program");
-    int rc = found == NULL ? fault_says(r->f, "names no program")
-                           : fault_compare(r->f, "program", expected, found);
+    int rc = found == NULL ? err_set(r->err, ERR_LOCK, "names no program")
+                           : mismatch_trees(r->err, "program", expected, found);
     cJSON_Delete(expected);
-    if (rc == 0 && json_opt_string(line, "detail", &detail, &err) != 0) {
-        rc = fault_from(r->f, &err);
+    if (rc == 0 && json_opt_string(line, "detail", &detail, r->err) != 0) {
+        rc = mismatch_code(r->err);
     }
     r->h->unverified = detail != NULL;
     const cJSON *run = json_member(line, "run");
@@ -125,17 +121,16 @@ static int check_names(const struct history_reading *r, const cJSON *line, size_
     const cJSON *part = json_member(line, "task");
     const char *cell = NULL;
     const char *stage = NULL;
-    struct err err;
-    if (json_get_string(part, "cell", &cell, &err) != 0 ||
-        json_get_string(part, "stage", &stage, &err) != 0) {
-        return fault_from(r->f, &err);
+    if (json_get_string(part, "cell", &cell, r->err) != 0 ||
+        json_get_string(part, "stage", &stage, r->err) != 0) {
+        return mismatch_code(r->err);
     }
     const char *its_cell = p->cells[task / p->n_stages].name;
     const char *its_stage = p->stages[task % p->n_stages].name;
     if (strcmp(cell, its_cell) != 0) {
-        return fault_differs(r->f, "task.cell", its_cell, cell);
+        return err_differs(r->err, "task.cell", its_cell, cell);
     }
-    return strcmp(stage, its_stage) == 0 ? 0 : fault_differs(r->f, "task.stage", its_stage, stage);
+    return strcmp(stage, its_stage) == 0 ? 0 : err_differs(r->err, "task.stage", its_stage, stage);
 }
 
 /* Whether the task can have got from `was` to `from` without a row: a waiting task became ready,
@@ -167,22 +162,25 @@ static int check_move(const struct history_reading *r, const struct state_row *r
 {
     const struct history_task *t = &r->h->tasks[row->task];
     if (!moved_silently(t->state, row->from)) {
-        return fault_differs(r->f, "task.from is not where the task was", task_state_name(t->state),
-                             task_state_name(row->from));
+        return err_differs(r->err, "task.from is not where the task was", task_state_name(t->state),
+                           task_state_name(row->from));
     }
     /* an unblinding before the first result shows nothing */
     bool seen = r->h->status.unsealed || (r->h->status.unblinded && r->h->n_accepted > 0);
     bool again = row->kind == ROW_TASK_RETRIED || row->kind == ROW_TASK_REVIVED;
     if (again && seen &&
         program_stage_is_counted(r->h->program, row->task % r->h->program->n_stages)) {
-        return fault_says(r->f, "a counted task is tried again after its scores could be seen");
+        return err_set(r->err, ERR_LOCK,
+                       "a counted task is tried again after its scores could be seen");
     }
     if (row->kind == ROW_TASK_REVIVED && !may_revive(r->h, row)) {
-        return fault_says(r->f, "a task is revived, and its program was not paused for failures");
+        return err_set(r->err, ERR_LOCK,
+                       "a task is revived, and its program was not paused for failures");
     }
     if (!state_row_is_legal(row)) {
-        return fault_says(r->f, "%s: from %s to %s is no legal move", row_kind_name(row->kind),
-                          task_state_name(row->from), task_state_name(row->after.state));
+        return err_set(r->err, ERR_LOCK, "%s: from %s to %s is no legal move",
+                       row_kind_name(row->kind), task_state_name(row->from),
+                       task_state_name(row->after.state));
     }
     return 0;
 }
@@ -193,7 +191,7 @@ static int take_start(struct history_reading *r, const struct state_row *row)
     struct history *h = r->h;
     struct history_task *t = &h->tasks[row->task];
     if (row->attempt.no != t->n_attempts + 1) {
-        return fault_differs_int(r->f, "attempt.no", (long long)t->n_attempts + 1, row->attempt.no);
+        return err_differs_int(r->err, "attempt.no", (long long)t->n_attempts + 1, row->attempt.no);
     }
     t->n_attempts++;
     t->lifts = h->n_lifts;
@@ -229,13 +227,14 @@ static int take_end(struct history_reading *r, const struct state_row *row)
     struct history_task *t = &r->h->tasks[row->task];
     struct history_attempt *a = t->live == 0 ? NULL : &r->h->attempts[t->live - 1];
     if (a == NULL || a->row.no != row->attempt.no) {
-        return fault_says(r->f, "attempt %u is not at work: it never started, or has ended",
-                          row->attempt.no);
+        return err_set(r->err, ERR_LOCK,
+                       "attempt %u is not at work: it never started, or has ended",
+                       row->attempt.no);
     }
     if (strcmp(a->row.id, row->attempt.id) != 0) {
-        return fault_differs(r->f, "attempt.id", a->row.id, row->attempt.id);
+        return err_differs(r->err, "attempt.id", a->row.id, row->attempt.id);
     }
-    int rc = history_check_attempt(r->h, r->locked, row, &a->row, r->f);
+    int rc = history_check_attempt(r->h, r->locked, row, &a->row, r->err);
     if (rc != 0) {
         return rc;
     }
@@ -269,10 +268,10 @@ static int take_task_row(struct history_reading *r, const cJSON *line, const str
     }
     struct history_task *t = &h->tasks[row->task];
     if (rc == 0 && row->after.n_attempts != t->n_attempts) {
-        rc = fault_differs_int(r->f, "task.attempts", t->n_attempts, row->after.n_attempts);
+        rc = err_differs_int(r->err, "task.attempts", t->n_attempts, row->after.n_attempts);
     }
     if (rc == 0 && h->verdict_row != 0 && row->kind != ROW_TASK_ENDING) {
-        rc = fault_says(r->f, "a task moves after the verdict (row %zu)", h->verdict_row);
+        rc = err_set(r->err, ERR_LOCK, "a task moves after the verdict (row %zu)", h->verdict_row);
     }
     if (rc == 0) {
         run_record_take(h->record, line, row);
@@ -301,11 +300,12 @@ static int check_status(const struct history_reading *r, const struct program_ro
     const struct program_row *was = &r->h->status;
     if ((was->unsealed && !now->unsealed) || (was->unblinded && !now->unblinded) ||
         (was->verdict && !now->verdict) || (was->reported && !now->reported)) {
-        return fault_says(r->f, "status takes back what was so in a row before");
+        return err_set(r->err, ERR_LOCK, "status takes back what was so in a row before");
     }
     if (was->verdict && (strcmp(was->outcome, now->outcome) != 0 ||
                          !digest_equal(&was->verdict_digest, &now->verdict_digest))) {
-        return fault_says(r->f, "status names another verdict than row %zu", r->h->verdict_row);
+        return err_set(r->err, ERR_LOCK, "status names another verdict than row %zu",
+                       r->h->verdict_row);
     }
     return 0;
 }
@@ -316,7 +316,7 @@ static int take_program_row(struct history_reading *r, const cJSON *line,
 {
     struct history *h = r->h;
     int rc = check_status(r, &row->status);
-    rc = rc == 0 ? history_check_program(h, row, r->f) : rc;
+    rc = rc == 0 ? history_check_program(h, row, r->err) : rc;
     if (rc != 0) {
         return rc;
     }
@@ -330,14 +330,14 @@ static int take_program_row(struct history_reading *r, const cJSON *line,
     /* no task may be open when the verdict is given */
     for (size_t i = 0; row->kind == ROW_VERDICT && i < h->n_tasks; i++) {
         if (!task_state_is_terminal(h->tasks[i].state)) {
-            return fault_says(r->f, "a verdict while task %zu is %s", i,
-                              task_state_name(h->tasks[i].state));
+            return err_set(r->err, ERR_LOCK, "a verdict while task %zu is %s", i,
+                           task_state_name(h->tasks[i].state));
         }
     }
     /* the row's own number is ours to add; a member of that name in the line is refused */
     const cJSON *amendment = json_member(line, "amendment");
     if (amendment != NULL && (row->kind != ROW_AMENDED || json_member(amendment, "row") != NULL)) {
-        return fault_says(r->f, "\"amendment\" is not what a row says of one");
+        return err_set(r->err, ERR_LOCK, "\"amendment\" is not what a row says of one");
     }
     if (amendment != NULL) {
         cJSON *copy = json_copy(amendment);
@@ -375,20 +375,21 @@ static void take_check_result(struct history_reading *r, const cJSON *line,
 static int take_check_row(struct history_reading *r, const cJSON *line, const struct state_row *row)
 {
     const char *name = NULL;
-    struct err err;
     if (row->task < r->h->n_tasks) {
-        return fault_says(r->f, "an apparatus check in the place of a task of the grid");
+        return err_set(r->err, ERR_LOCK, "an apparatus check in the place of a task of the grid");
     }
-    if (json_get_string(json_member(line, "task"), "apparatus", &name, &err) != 0) {
-        return fault_from(r->f, &err);
+    if (json_get_string(json_member(line, "task"), "apparatus", &name, r->err) != 0) {
+        return mismatch_code(r->err);
     }
     if (!state_row_is_legal(row)) {
-        return fault_says(r->f, "%s: from %s to %s is no legal move", row_kind_name(row->kind),
-                          task_state_name(row->from), task_state_name(row->after.state));
+        return err_set(r->err, ERR_LOCK, "%s: from %s to %s is no legal move",
+                       row_kind_name(row->kind), task_state_name(row->from),
+                       task_state_name(row->after.state));
     }
     if (json_member(r->h->checks, name) == NULL &&
         cJSON_GetArraySize(r->h->checks) >= HISTORY_CHECKS_MAX) {
-        return fault_says(r->f, "more than %d checks of the apparatus", HISTORY_CHECKS_MAX);
+        return err_set(r->err, ERR_LOCK, "more than %d checks of the apparatus",
+                       HISTORY_CHECKS_MAX);
     }
     /* the check's entry is replaced, its results are kept */
     cJSON *was = cJSON_DetachItemFromObjectCaseSensitive(r->h->checks, name);
@@ -411,18 +412,18 @@ static int check_time(struct history_reading *r, const struct state_row *row, co
     char text[WALL_TEXT_SIZE];
     struct wall_time when;
     if (!clock_wall_parse(said, &when)) {
-        return fault_says(r->f, "\"time\" is no time");
+        return err_set(r->err, ERR_LOCK, "\"time\" is no time");
     }
     if (when.ms < r->locked.ms) {
         clock_wall_text(r->locked, text);
-        return fault_differs(r->f, "the row's time lies before the lock's", text, said);
+        return err_differs(r->err, "the row's time lies before the lock's", text, said);
     }
     if (row->behind_ms > 0 && when.ms != r->last.ms) {
         clock_wall_text(r->last, text);
-        return fault_differs(r->f,
-                             "the row names a clock that was behind, and then has the time of the "
-                             "row before it",
-                             text, said);
+        return err_differs(r->err,
+                           "the row names a clock that was behind, and then has the time of the "
+                           "row before it",
+                           text, said);
     }
     r->last = when;
     return 0;
@@ -432,17 +433,17 @@ static int check_time(struct history_reading *r, const struct state_row *row, co
 static int take_row(struct history_reading *r, const cJSON *line)
 {
     struct state_row row;
-    struct err err;
     const char *time = NULL;
-    if (line_to_row(line, 1, &row, &err) != 0 || json_get_string(line, "time", &time, &err) != 0) {
-        return fault_from(r->f, &err);
+    if (line_to_row(line, 1, &row, r->err) != 0 ||
+        json_get_string(line, "time", &time, r->err) != 0) {
+        return mismatch_code(r->err);
     }
     int rc = check_time(r, &row, time);
     if (rc != 0) {
         return rc;
     }
     if ((row.kind == ROW_SUBMITTED) != (r->h->n_rows == 1)) {
-        return fault_says(r->f, "the submission is the first row, and no other");
+        return err_set(r->err, ERR_LOCK, "the submission is the first row, and no other");
     }
     if (row.kind == ROW_SUBMITTED) {
         return check_submitted(r, line);
@@ -451,7 +452,7 @@ static int take_row(struct history_reading *r, const cJSON *line)
         return take_program_row(r, line, &row);
     }
     if (row.kind == ROW_ATTEMPT_STARTED) {
-        rc = history_check_attempt(r->h, r->locked, &row, NULL, r->f);
+        rc = history_check_attempt(r->h, r->locked, &row, NULL, r->err);
         if (rc != 0) {
             return rc;
         }
@@ -461,7 +462,7 @@ static int take_row(struct history_reading *r, const cJSON *line)
         return take_check_row(r, line, &row);
     }
     if (row.task >= r->h->n_tasks) {
-        return fault_says(r->f, "task %u: the plan has %zu", row.task, r->h->n_tasks);
+        return err_set(r->err, ERR_LOCK, "task %u: the plan has %zu", row.task, r->h->n_tasks);
     }
     return take_task_row(r, line, &row);
 }
@@ -470,10 +471,9 @@ static int take_row(struct history_reading *r, const cJSON *line)
 static int take_line(struct history_reading *r, const char *text, size_t len)
 {
     cJSON *line = NULL;
-    struct err err;
     arena_clear(&r->of_line);
-    if (tree_parse(text, len, false, &r->of_line, &line, &err) != 0) {
-        return fault_from(r->f, &err);
+    if (tree_parse(text, len, false, &r->of_line, &line, r->err) != 0) {
+        return mismatch_code(r->err);
     }
     int rc = check_chain(r, &(struct journal_line){text, len, line});
     return rc == 0 ? take_row(r, line) : rc;
@@ -503,13 +503,13 @@ static int by_task(const void *a, const void *b)
 
 /* On a fault the history is filled up to that row, and may be released. */
 int history_read(struct history *h, const struct program *p, const struct lock *lock,
-                 const struct receipt_files *files, struct fault *f)
+                 const struct receipt_files *files, struct err *err)
 {
     struct receipt_lines l;
     const char *text = NULL;
     size_t len = 0;
     char *id = lock_program_id(lock);
-    struct history_reading r = {.h = h, .lock = lock, .id = id, .again = STRBUF_INIT, .f = f};
+    struct history_reading r = {.h = h, .lock = lock, .id = id, .again = STRBUF_INIT, .err = err};
     const cJSON *time = json_member(lock->json, "time");
     *h = (struct history){.program = p, .n_tasks = program_n_tasks(p)};
     h->amended = json_array();
@@ -518,22 +518,22 @@ int history_read(struct history *h, const struct program *p, const struct lock *
     h->record = run_record_create(p);
     arena_init(&r.of_line);
     init_tasks(h);
-    fault_at(f, RECEIPT_LOCK, 0);
+    err_at(err, RECEIPT_LOCK, 0);
     int rc = cJSON_IsString(time) && clock_wall_parse(time->valuestring, &r.locked)
                  ? 0
-                 : fault_says(f, "\"time\" is no time");
+                 : err_set(err, ERR_LOCK, "\"time\" is no time");
     r.last = r.locked;
     l = (struct receipt_lines){.fd = -1, .buf = STRBUF_INIT};
-    rc = rc == 0 ? lines_open(&l, files, RECEIPT_JOURNAL, JOURNAL_LINE_MAX, f) : rc;
+    rc = rc == 0 ? lines_open(&l, files, RECEIPT_JOURNAL, JOURNAL_LINE_MAX, err) : rc;
     while (rc == 0) {
-        rc = lines_next(&l, &text, &len, f);
+        rc = lines_next(&l, &text, &len, err);
         if (rc != 0 || text == NULL) {
             break;
         }
         rc = take_line(&r, text, len);
     }
     if (rc == 0 && h->n_rows == 0) {
-        rc = fault_says(f, "is empty");
+        rc = err_set(err, ERR_LOCK, "is empty");
     }
     if (h->n_attempts > 0) {
         qsort(h->attempts, h->n_attempts, sizeof(*h->attempts), by_task);

@@ -80,7 +80,7 @@ struct history {
 
 /* Reads journal.jsonl of the files. Always valid to release. */
 int history_read(struct history *h, const struct program *p, const struct lock *lock,
-                 const struct receipt_files *files, struct fault *f) MUST_CHECK;
+                 const struct receipt_files *files, struct err *err) MUST_CHECK;
 void history_release(struct history *h);
 
 /* The head of lock and amendments when the journal had so many rows: instruments may be amended

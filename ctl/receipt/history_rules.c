@@ -10,27 +10,27 @@
 /* ---- attempts ---- */
 
 /* The fault for a time that differs, with both as text. */
-static int wrong_time(struct fault *f, const char *what, struct wall_time expected,
+static int wrong_time(struct err *err, const char *what, struct wall_time expected,
                       struct wall_time found)
 {
     char a[WALL_TEXT_SIZE];
     char b[WALL_TEXT_SIZE];
     clock_wall_text(expected, a);
     clock_wall_text(found, b);
-    return fault_differs(f, what, a, b);
+    return err_differs(err, what, a, b);
 }
 
 int history_check_attempt(const struct history *h, struct wall_time locked,
                           const struct state_row *row, const struct attempt_row *started,
-                          struct fault *f)
+                          struct err *err)
 {
     const struct wall_time t = row->attempt.started;
     if (t.ms < locked.ms && !(h->unverified && t.ms == 0)) {
-        return wrong_time(f, "attempt.started lies before the lock's time", locked, t);
+        return wrong_time(err, "attempt.started lies before the lock's time", locked, t);
     }
     return started == NULL || h->unverified || started->started.ms == t.ms
                ? 0
-               : wrong_time(f, "attempt.started", started->started, t);
+               : wrong_time(err, "attempt.started", started->started, t);
 }
 
 void history_note_start(struct history *h, const struct state_row *row)
@@ -53,7 +53,7 @@ void history_note_start(struct history *h, const struct state_row *row)
 /* ---- rows of the program ---- */
 
 /* A flag may appear only in the row of its kind, and that row must set it. */
-static int check_flags(const struct history *h, const struct state_row *row, struct fault *f)
+static int check_flags(const struct history *h, const struct state_row *row, struct err *err)
 {
     const struct program_row *was = &h->status;
     const struct program_row *now = &row->status;
@@ -69,51 +69,52 @@ static int check_flags(const struct history *h, const struct state_row *row, str
     for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
         const bool is_by = row->kind == flags[i].by;
         if (is_by && !flags[i].now) {
-            return fault_says(f, "a row \"%s\" whose status is not %s", row_kind_name(row->kind),
-                              flags[i].name);
+            return err_set(err, ERR_LOCK, "a row \"%s\" whose status is not %s",
+                           row_kind_name(row->kind), flags[i].name);
         }
         if (!is_by && flags[i].now && !flags[i].was) {
-            return fault_says(f, "status.%s: no row says that it came to that", flags[i].name);
+            return err_set(err, ERR_LOCK, "status.%s: no row says that it came to that",
+                           flags[i].name);
         }
     }
     return 0;
 }
 
 /* Scores open when every counted task has ended. */
-static int check_unsealing(const struct history *h, struct fault *f)
+static int check_unsealing(const struct history *h, struct err *err)
 {
     const struct program *p = h->program;
     for (size_t i = 0; i < h->n_tasks; i++) {
         if (program_stage_is_counted(p, i % p->n_stages) &&
             !task_state_is_terminal(h->tasks[i].state)) {
-            return fault_says(f, "scores are opened while counted task %zu is %s", i,
-                              task_state_name(h->tasks[i].state));
+            return err_set(err, ERR_LOCK, "scores are opened while counted task %zu is %s", i,
+                           task_state_name(h->tasks[i].state));
         }
     }
     return 0;
 }
 
 /* The level in an amendment is at least what the rows before it amount to. */
-static int check_level(const struct history *h, const struct state_row *row, struct fault *f)
+static int check_level(const struct history *h, const struct state_row *row, struct err *err)
 {
     const struct program_row *s = &row->status;
     const bool seen = s->unsealed || s->unblinded || s->verdict;
     const enum access_level is = seen ? ACCESS_SEEN : h->access;
     return row->amendment.level >= is
                ? 0
-               : fault_differs(
-                     f, "amendment.level: by the rows before more could be seen than it says",
-                     access_level_name(is), access_level_name(row->amendment.level));
+               : err_differs(err,
+                             "amendment.level: by the rows before more could be seen than it says",
+                             access_level_name(is), access_level_name(row->amendment.level));
 }
 
-int history_check_program(const struct history *h, const struct state_row *row, struct fault *f)
+int history_check_program(const struct history *h, const struct state_row *row, struct err *err)
 {
     if (h->unverified) {
         return 0;
     }
-    int rc = check_flags(h, row, f);
+    int rc = check_flags(h, row, err);
     if (rc == 0 && row->kind == ROW_UNSEALED) {
-        rc = check_unsealing(h, f);
+        rc = check_unsealing(h, err);
     }
-    return rc == 0 && row->kind == ROW_AMENDED ? check_level(h, row, f) : rc;
+    return rc == 0 && row->kind == ROW_AMENDED ? check_level(h, row, err) : rc;
 }

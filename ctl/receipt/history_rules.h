@@ -10,13 +10,13 @@
  * started; NULL: it does now. */
 int history_check_attempt(const struct history *h, struct wall_time locked,
                           const struct state_row *row, const struct attempt_row *started,
-                          struct fault *f) MUST_CHECK;
+                          struct err *err) MUST_CHECK;
 /* Notes that an attempt started: it raises the level of access, and may be the first. */
 void history_note_start(struct history *h, const struct state_row *row);
 
 /* Checks a row of the program: only the row for it opens, unblinds, concludes or reports; scores
  * open when no counted task is left; an amendment claims no less access than there was. */
 int history_check_program(const struct history *h, const struct state_row *row,
-                          struct fault *f) MUST_CHECK;
+                          struct err *err) MUST_CHECK;
 
 #endif

@@ -10,30 +10,28 @@
 #include "prereg/amend/amendment.h"
 
 /* Turns the plan's first error, with its line, into the fault. */
-static int bad_plan(const char *name, const struct diag *diag, const struct err *err,
-                    struct fault *f)
+static int bad_plan(const char *name, const struct diag *diag, struct err *err)
 {
     for (size_t i = 0; i < diag->n_items; i++) {
         if (diag->items[i].level == DIAG_ERROR) {
-            fault_at(f, name, diag->items[i].line);
-            return fault_says(f, "%s", diag->items[i].msg);
+            err_at(err, name, diag->items[i].line);
+            return err_set(err, ERR_LOCK, "%s", diag->items[i].msg);
         }
     }
-    return fault_from(f, err);
+    return mismatch_code(err);
 }
 
 /* The path is for messages only: the text comes from the listing. */
 int plan_read(const struct receipt_files *files, const char *name, struct program **out,
-              struct fault *f)
+              struct err *err)
 {
     struct diag diag;
-    struct err err;
     struct strbuf text = STRBUF_INIT;
     char *path = files_path(files, name);
     diag_init(&diag, name);
-    int rc = files_read(files, name, &text, f);
-    if (rc == 0 && program_parse(text.buf, text.len, path, out, &diag, &err) != 0) {
-        rc = bad_plan(name, &diag, &err, f);
+    int rc = files_read(files, name, &text, err);
+    if (rc == 0 && program_parse(text.buf, text.len, path, out, &diag, err) != 0) {
+        rc = bad_plan(name, &diag, err);
     }
     diag_release(&diag);
     strbuf_release(&text);
@@ -43,23 +41,22 @@ int plan_read(const struct receipt_files *files, const char *name, struct progra
 
 /* The text of the last amendment up to that head, compared with the lock as it was amended then. */
 int plan_at_head(const struct receipt_files *files, const struct lock *lock, const char *head,
-                 struct program **out, struct fault *f)
+                 struct program **out, struct err *err)
 {
     struct lock *then = NULL;
-    struct err err;
     *out = NULL;
     if (strcmp(lock->head, head) == 0) {
         return 0;
     }
-    fault_at(f, RECEIPT_LOCK, 0);
-    if (lock_at_head(lock, head, &then, &err) != 0) {
-        return fault_from(f, &err);
+    err_at(err, RECEIPT_LOCK, 0);
+    if (lock_at_head(lock, head, &then, err) != 0) {
+        return mismatch_code(err);
     }
     char *name = amendment_file(AMENDMENT_FOLDER, then->n_amendments, "toml");
-    int rc = plan_read(files, name, out, f);
+    int rc = plan_read(files, name, out, err);
     if (rc == 0) {
-        fault_at(f, name, 0);
-        rc = lock_verify(*out, then, LOCK_PLAN, NULL, NULL, &err) == 0 ? 0 : fault_from(f, &err);
+        err_at(err, name, 0);
+        rc = lock_verify(*out, then, LOCK_PLAN, NULL, NULL, err) == 0 ? 0 : mismatch_code(err);
     }
     free(name);
     lock_free(then);

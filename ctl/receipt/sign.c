@@ -34,7 +34,7 @@ static int check_holds(const char *folder, struct err *err)
     struct verify_answer answer;
     int rc = receipt_verify(&spec, &answer);
     if (rc != 0) {
-        (void)fault_to_err(&answer.fault, err);
+        (void)err_join(&answer.fault, err);
         rc = err_wrap(err, "not signed, for it does not follow");
     }
     verify_answer_release(&answer);

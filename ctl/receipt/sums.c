@@ -11,17 +11,16 @@
 /* Splits one line, 64 hex digits, two spaces and a name; the caller compares the name with the
  * listing. */
 static int split_line(const char *line, size_t len, struct digest *digest, const char **name,
-                      struct fault *f)
+                      struct err *err)
 {
     char hex[DIGEST_HEX_SIZE];
-    struct err err;
     if (len < 67 || strlen(line) != len || line[64] != ' ' || line[65] != ' ') {
-        return fault_says(f, "is no line of a digest, two spaces and a name");
+        return err_set(err, ERR_LOCK, "is no line of a digest, two spaces and a name");
     }
     memcpy(hex, line, 64);
     hex[64] = '\0';
-    if (digest_from_hex(hex, digest, &err) != 0) {
-        return fault_from(f, &err);
+    if (digest_from_hex(hex, digest, err) != 0) {
+        return mismatch_code(err);
     }
     *name = line + 66;
     return 0;
@@ -37,69 +36,70 @@ static struct receipt_file *next_file(struct receipt_files *files, size_t *i)
 }
 
 /* The fault for a line whose name is not the next file's. */
-static int wrong_name(struct fault *f, const struct receipt_file *file, const char *name)
+static int wrong_name(struct err *err, const struct receipt_file *file, const char *name)
 {
     const char *why = layout_refuses(name);
     if (why != NULL || !layout_is_summed(name)) {
-        return fault_says(f, "\"%.60s\": %s", name, why != NULL ? why : "is not summed");
+        return err_set(err, ERR_LOCK, "\"%.60s\": %s", name, why != NULL ? why : "is not summed");
     }
     if (file == NULL || strcmp(name, file->name) < 0) {
-        return fault_says(f, "%.100s is missing, or stands here twice or out of order", name);
+        return err_set(err, ERR_LOCK, "%.100s is missing, or stands here twice or out of order",
+                       name);
     }
-    fault_at(f, file->name, 0);
-    return fault_says(f, "is not listed in " RECEIPT_SUMS);
+    err_at(err, file->name, 0);
+    return err_set(err, ERR_LOCK, "is not listed in " RECEIPT_SUMS);
 }
 
 /* One line against the next file that must be covered. */
 static int check_line(struct receipt_files *files, size_t *i, const char *line, size_t len,
-                      struct fault *f)
+                      struct err *err)
 {
     struct digest want = {{0}};
     const char *name = NULL;
-    int rc = split_line(line, len, &want, &name, f);
+    int rc = split_line(line, len, &want, &name, err);
     if (rc != 0) {
         return rc;
     }
     struct receipt_file *file = next_file(files, i);
     if (file == NULL || strcmp(file->name, name) != 0) {
-        return wrong_name(f, file, name);
+        return wrong_name(err, file, name);
     }
-    rc = files_digest(files, file, f);
+    rc = files_digest(files, file, err);
     if (rc == 0 && !digest_equal(&want, &file->digest)) {
         char a[DIGEST_HEX_SIZE];
         char b[DIGEST_HEX_SIZE];
         digest_hex(&want, a);
         digest_hex(&file->digest, b);
-        rc = fault_differs(f, "its SHA-256 is not the one in " RECEIPT_SUMS, a, b);
+        rc = err_differs(err, "its SHA-256 is not the one in " RECEIPT_SUMS, a, b);
     }
     return rc;
 }
 
 /* Goes through the lines; files that are left at the end are not listed. */
-int sums_check(struct receipt_files *files, struct fault *f)
+int sums_check(struct receipt_files *files, struct err *err)
 {
     struct receipt_lines l;
     const char *line = NULL;
     size_t len = 0;
     size_t i = 0;
-    int rc = lines_open(&l, files, RECEIPT_SUMS, RECEIPT_NAME_MAX + 66, f);
+    int rc = lines_open(&l, files, RECEIPT_SUMS, RECEIPT_NAME_MAX + 66, err);
     while (rc == 0) {
-        rc = lines_next(&l, &line, &len, f);
+        rc = lines_next(&l, &line, &len, err);
         if (rc != 0 || line == NULL) {
             break;
         }
-        rc = check_line(files, &i, line, len, f);
+        rc = check_line(files, &i, line, len, err);
     }
     struct receipt_file *left = rc == 0 ? next_file(files, &i) : NULL;
     if (left != NULL) {
-        fault_at(f, left->name, 0);
-        rc = fault_says(f, "is not listed in " RECEIPT_SUMS);
+        err_at(err, left->name, 0);
+        rc = err_set(err, ERR_LOCK, "is not listed in " RECEIPT_SUMS);
     }
     lines_release(&l);
     return rc;
 }
 
-int sums_make(struct receipt_files *files, struct strbuf *out, struct fault *f)
+int sums_make(struct receipt_files *files, struct strbuf *out, struct err *err)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < files->n; i++) {
@@ -108,7 +108,7 @@ int sums_make(struct receipt_files *files, struct strbuf *out, struct fault *f)
         if (!layout_is_summed(file->name)) {
             continue;
         }
-        rc = files_digest(files, file, f);
+        rc = files_digest(files, file, err);
         digest_hex(&file->digest, hex);
         strbuf_addf(out, "%s  %s\n", hex, file->name);
     }

@@ -9,8 +9,8 @@
 
 /* Checks that SHA256SUMS lists every covered file and no other, each with its digest, which is
  * kept in `files`. */
-int sums_check(struct receipt_files *files, struct fault *f) MUST_CHECK;
+int sums_check(struct receipt_files *files, struct err *err) MUST_CHECK;
 /* Appends the text over the files of the listing, and keeps their digests in it. */
-int sums_make(struct receipt_files *files, struct strbuf *out, struct fault *f) MUST_CHECK;
+int sums_make(struct receipt_files *files, struct strbuf *out, struct err *err) MUST_CHECK;
 
 #endif

@@ -110,10 +110,10 @@ int tar_write(const char *folder, const char *name, struct wall_time time, struc
               struct err *err)
 {
     struct receipt_files files;
-    struct fault f = {0};
+    struct err f = {0};
     struct writing t = {.w = w, .name = name, .time = time, .err = err};
     err_clear(err);
-    int rc = files_open(&files, folder, &f) != 0 ? fault_to_err(&f, err) : 0;
+    int rc = files_open(&files, folder, &f) != 0 ? err_join(&f, err) : 0;
     t.a = archive_write_new();
     t.entry = archive_entry_new();
     if (rc == 0 && (t.a == NULL || t.entry == NULL)) {
@@ -141,14 +141,15 @@ struct unpacking {
     int64_t bytes;
     size_t n;         /* files */
     size_t n_entries; /* and folders */
-    struct fault *f;
+    struct err *err;
 };
 
 /* The fault for an archive that libarchive cannot read. */
 static int damaged(struct unpacking *u)
 {
     const char *said = archive_error_string(u->a);
-    return fault_says(u->f, "is no whole tar archive: %s", said != NULL ? said : "no reason given");
+    return err_set(u->err, ERR_LOCK, "is no whole tar archive: %s",
+                   said != NULL ? said : "no reason given");
 }
 
 /* The name inside the receipt's folder; NULL for that folder itself or after a fault. */
@@ -156,9 +157,10 @@ static const char *inner_name(struct unpacking *u, const char *path, int *rc)
 {
     const char *slash = path == NULL ? NULL : strchr(path, '/');
     const size_t n = slash == NULL ? 0 : (size_t)(slash - path);
-    fault_at(u->f, path == NULL ? "an entry without a name" : path, 0);
+    err_at(u->err, path == NULL ? "an entry without a name" : path, 0);
     if (n == 0 || n >= sizeof(u->top) || strncmp(path, "..", n) == 0) {
-        *rc = fault_says(u->f, "an archive of a receipt holds one folder, and nothing beside it");
+        *rc = err_set(u->err, ERR_LOCK,
+                      "an archive of a receipt holds one folder, and nothing beside it");
         return NULL;
     }
     /* the first entry decides the folder's name */
@@ -167,7 +169,8 @@ static const char *inner_name(struct unpacking *u, const char *path, int *rc)
         u->top[n] = '\0';
     }
     if (strncmp(u->top, path, n) != 0 || u->top[n] != '\0') {
-        *rc = fault_says(u->f, "an archive of a receipt holds one folder, and nothing beside it");
+        *rc = err_set(u->err, ERR_LOCK,
+                      "an archive of a receipt holds one folder, and nothing beside it");
         return NULL;
     }
     return slash + 1;
@@ -177,39 +180,41 @@ static const char *inner_name(struct unpacking *u, const char *path, int *rc)
 static int check_entry(struct unpacking *u, struct archive_entry *e, const char *name)
 {
     if (archive_entry_hardlink(e) != NULL || archive_entry_symlink(e) != NULL) {
-        return fault_says(u->f, "is a link: a receipt holds files");
+        return err_set(u->err, ERR_LOCK, "is a link: a receipt holds files");
     }
     if (archive_entry_filetype(e) != AE_IFREG || archive_entry_sparse_count(e) > 0 ||
         !archive_entry_size_is_set(e)) {
-        return fault_says(u->f, "is no plain file, but a device, pipe, sparse file or other thing");
+        return err_set(u->err, ERR_LOCK,
+                       "is no plain file, but a device, pipe, sparse file or other thing");
     }
     const char *why = layout_refuses(name);
     if (why != NULL) {
-        return fault_says(u->f, "%s", why);
+        return err_set(u->err, ERR_LOCK, "%s", why);
     }
     const int64_t bytes = archive_entry_size(e);
     if (bytes < 0 || bytes > layout_bytes_max(name)) {
-        return fault_says(u->f, "has %lld bytes; %lld are read at most", (long long)bytes,
-                          (long long)layout_bytes_max(name));
+        return err_set(u->err, ERR_LOCK, "has %lld bytes; %lld are read at most", (long long)bytes,
+                       (long long)layout_bytes_max(name));
     }
     u->bytes += bytes;
     u->n++;
-    return u->bytes <= RECEIPT_BYTES_MAX ? 0 : fault_says(u->f, "too many bytes for a receipt");
+    return u->bytes <= RECEIPT_BYTES_MAX
+               ? 0
+               : err_set(u->err, ERR_LOCK, "too many bytes for a receipt");
 }
 
 /* Writes exactly `bytes` bytes of the entry. */
 static int copy_data(struct unpacking *u, int fd, int64_t bytes)
 {
     static char block[BLOCK_BYTES];
-    struct err err;
     while (bytes > 0) {
         const size_t want = bytes < (int64_t)sizeof(block) ? (size_t)bytes : sizeof(block);
         la_ssize_t n = archive_read_data(u->a, block, want);
         if (n <= 0) {
             return damaged(u);
         }
-        if (file_write_all(fd, block, (size_t)n, &err) != 0) {
-            return fault_from(u->f, &err);
+        if (file_write_all(fd, block, (size_t)n, u->err) != 0) {
+            return mismatch_code(u->err);
         }
         bytes -= n;
     }
@@ -221,14 +226,13 @@ static int take_out(struct unpacking *u, struct archive_entry *e, const char *na
 {
     char *path = path_join(u->folder, name);
     char *parent = path_folder(path);
-    struct err err;
-    int rc = dir_make(parent, 0700, &err) != 0 ? fault_from(u->f, &err) : 0;
+    int rc = dir_make(parent, 0700, u->err) != 0 ? mismatch_code(u->err) : 0;
     int fd = rc == 0 ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
     if (rc == 0 && fd < 0 && errno == EEXIST) {
-        rc = fault_says(u->f, "is in the archive twice");
+        rc = err_set(u->err, ERR_LOCK, "is in the archive twice");
     } else if (rc == 0 && fd < 0) {
-        (void)err_set_errno(&err, errno, "write %s", path);
-        rc = fault_from(u->f, &err);
+        (void)err_set_errno(u->err, errno, "write %s", path);
+        rc = mismatch_code(u->err);
     }
     rc = rc == 0 ? copy_data(u, fd, archive_entry_size(e)) : rc;
     if (fd >= 0) {
@@ -248,7 +252,7 @@ static int take_entry(struct unpacking *u, struct archive_entry *e)
         return rc;
     }
     if (++u->n_entries > RECEIPT_FILES_MAX) {
-        return fault_says(u->f, "more entries than a receipt has files");
+        return err_set(u->err, ERR_LOCK, "more entries than a receipt has files");
     }
     if (archive_entry_filetype(e) == AE_IFDIR) {
         return 0; /* made where a file needs it */
@@ -274,8 +278,8 @@ static int take_all(struct unpacking *u)
             return rc;
         }
     }
-    fault_at(u->f, "", 0);
-    return u->n > 0 ? 0 : fault_says(u->f, "the archive holds nothing");
+    err_at(u->err, "", 0);
+    return u->n > 0 ? 0 : err_set(u->err, ERR_LOCK, "the archive holds nothing");
 }
 
 /* Checks that only padding follows the archive's end: no sum covers what is there. A pipe cannot
@@ -290,35 +294,34 @@ static int check_rest(struct unpacking *u, int fd)
     for (off_t at = end; n > 0 && left > 0; at += n, left -= (size_t)n) {
         n = pread(fd, block, left < sizeof(block) ? left : sizeof(block), at);
         if (n < 0) {
-            struct err err;
-            (void)err_set_errno(&err, errno, "read the archive's end");
-            return fault_from(u->f, &err);
+            (void)err_set_errno(u->err, errno, "read the archive's end");
+            return mismatch_code(u->err);
         }
         for (ssize_t i = 0; i < n; i++) {
             if (block[i] != '\0') {
-                return fault_says(u->f, "something follows after the archive's end");
+                return err_set(u->err, ERR_LOCK, "something follows after the archive's end");
             }
         }
     }
-    return left > 0 ? 0 : fault_says(u->f, "too many bytes follow after the archive's end");
+    return left > 0 ? 0
+                    : err_set(u->err, ERR_LOCK, "too many bytes follow after the archive's end");
 }
 
 /* Only the tar format is enabled: no compression, whose size could not be bounded. */
-int tar_read(const char *path, const char *folder, struct fault *f)
+int tar_read(const char *path, const char *folder, struct err *err)
 {
-    struct unpacking u = {.folder = folder, .f = f};
-    struct err err;
+    struct unpacking u = {.folder = folder, .err = err};
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     int rc = 0;
-    fault_at(f, path, 0);
+    err_at(err, path, 0);
     if (fd < 0) {
-        (void)err_set_errno(&err, errno, "open %s", path);
-        return fault_from(f, &err);
+        (void)err_set_errno(err, errno, "open %s", path);
+        return mismatch_code(err);
     }
     u.a = archive_read_new();
     if (u.a == NULL || archive_read_support_format_tar(u.a) != ARCHIVE_OK ||
         archive_read_open_fd(u.a, fd, BLOCK_BYTES) != ARCHIVE_OK) {
-        rc = u.a == NULL ? fault_says(f, "no memory for the archive") : damaged(&u);
+        rc = u.a == NULL ? err_set(err, ERR_LOCK, "no memory for the archive") : damaged(&u);
     }
     rc = rc == 0 ? take_all(&u) : rc;
     rc = rc == 0 ? check_rest(&u, fd) : rc;

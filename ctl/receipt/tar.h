@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "ctl/receipt/fault.h"
+#include "ctl/receipt/mismatch.h"
 
 /* Writes the folder's files under `name`/ into w, which the caller publishes. ERR_LOCK: the folder
  * holds what no receipt has. */
@@ -16,6 +16,6 @@ int tar_write(const char *folder, const char *name, struct wall_time time, struc
               struct err *err) MUST_CHECK;
 
 /* Extracts the archive's files into `folder`, which must be empty. */
-int tar_read(const char *path, const char *folder, struct fault *f) MUST_CHECK;
+int tar_read(const char *path, const char *folder, struct err *err) MUST_CHECK;
 
 #endif

@@ -38,14 +38,15 @@ static int check_kind(struct verifying *v)
     v->imported = files_have(&v->files, RECEIPT_IMPORTED);
     const char *missing = layout_missing(v->imported, has_file, &v->files);
     if (missing != NULL) {
-        fault_at(v->f, missing, 0);
-        return fault_says(v->f, "is missing");
+        err_at(v->err, missing, 0);
+        return err_set(v->err, ERR_LOCK, "is missing");
     }
     for (size_t i = 0; i < v->files.n; i++) {
         if (layout_is_of_other_kind(v->imported, v->files.items[i].name)) {
-            fault_at(v->f, v->files.items[i].name, 0);
-            return fault_says(v->f, "an imported program has no such file, or an executed one has "
-                                    "no " RECEIPT_IMPORTED ": a receipt is one or the other");
+            err_at(v->err, v->files.items[i].name, 0);
+            return err_set(v->err, ERR_LOCK,
+                           "an imported program has no such file, or an executed one has "
+                           "no " RECEIPT_IMPORTED ": a receipt is one or the other");
         }
     }
     return 0;
@@ -60,28 +61,26 @@ static int check_kind(struct verifying *v)
 static int check_version(struct verifying *v)
 {
     cJSON *o = NULL;
-    struct err err;
     int64_t schema = 0;
-    int rc = files_read_json(&v->files, RECEIPT_STATEMENT, &o, v->f);
+    int rc = files_read_json(&v->files, RECEIPT_STATEMENT, &o, v->err);
     if (rc != 0) {
         return rc;
     }
     const cJSON *predicate = json_member(o, "predicate");
     const cJSON *tool = json_member(predicate, "tool");
     const char *version = NULL;
-    if (json_get_int(predicate, "schema", 0, INT32_MAX, &schema, &err) != 0 ||
-        json_get_string(tool, "version", &version, &err) != 0) {
-        rc = fault_from(v->f, &err);
+    if (json_get_int(predicate, "schema", 0, INT32_MAX, &schema, v->err) != 0 ||
+        json_get_string(tool, "version", &version, v->err) != 0) {
+        rc = mismatch_code(v->err);
     } else if (schema < 1 || strlen(version) >= sizeof(v->tool)) {
-        rc = fault_says(v->f, "is of no version that there was");
+        rc = err_set(v->err, ERR_LOCK, "is of no version that there was");
     } else if (schema != RECEIPT_SCHEMA) {
-        (void)fault_says(
-            v->f,
-            "the receipt has schema %lld; this version (%s) verifies schema %d: verify "
-            "it with the version that wrote it%s",
-            (long long)schema, PREREGD_VERSION, RECEIPT_SCHEMA,
-            schema == 1 ? ", or any up to commit " SCHEMA_1_LAST : "");
-        rc = v->f->code = ERR_VERSION;
+        (void)err_set(v->err, ERR_LOCK,
+                      "the receipt has schema %lld; this version (%s) verifies schema %d: verify "
+                      "it with the version that wrote it%s",
+                      (long long)schema, PREREGD_VERSION, RECEIPT_SCHEMA,
+                      schema == 1 ? ", or any up to commit " SCHEMA_1_LAST : "");
+        rc = v->err->code = ERR_VERSION;
     } else {
         (void)snprintf(v->tool, sizeof(v->tool), "%s", version);
     }
@@ -92,9 +91,9 @@ static int check_version(struct verifying *v)
 /* Listing, kind, sums, version: the sums come before any file is parsed. */
 static int check_files(struct verifying *v)
 {
-    int rc = files_open(&v->files, v->spec->folder, v->f);
+    int rc = files_open(&v->files, v->spec->folder, v->err);
     rc = rc == 0 ? check_kind(v) : rc;
-    rc = rc == 0 ? sums_check(&v->files, v->f) : rc;
+    rc = rc == 0 ? sums_check(&v->files, v->err) : rc;
     return rc == 0 ? check_version(v) : rc;
 }
 
@@ -106,7 +105,7 @@ static int check_journal(struct verifying *v)
     if (v->imported) {
         return 0;
     }
-    int rc = history_read(&v->history, v->program, v->lock, &v->files, v->f);
+    int rc = history_read(&v->history, v->program, v->lock, &v->files, v->err);
     return rc == 0 ? verify_amended(v) : rc;
 }
 
@@ -115,13 +114,12 @@ static int check_statement(struct verifying *v)
 {
     struct strbuf expected = STRBUF_INIT;
     struct strbuf found = STRBUF_INIT;
-    struct err err;
     const struct receipt r = verifying_receipt(v);
-    fault_at(v->f, RECEIPT_STATEMENT, 0);
-    int rc = parts_statement(&r, &v->files, v->tool, &expected, &err) != 0
-                 ? fault_from(v->f, &err)
-                 : files_read(&v->files, RECEIPT_STATEMENT, &found, v->f);
-    rc = rc == 0 ? fault_compare_text(v->f, &expected, &found) : rc;
+    err_at(v->err, RECEIPT_STATEMENT, 0);
+    int rc = parts_statement(&r, &v->files, v->tool, &expected, v->err) != 0
+                 ? mismatch_code(v->err)
+                 : files_read(&v->files, RECEIPT_STATEMENT, &found, v->err);
+    rc = rc == 0 ? mismatch_texts(v->err, &expected, &found) : rc;
     strbuf_release(&expected);
     strbuf_release(&found);
     return rc;
@@ -136,8 +134,8 @@ static int run_steps(struct verifying *v)
         check_files,       verify_lock,   check_journal,   verify_records,    verify_verdict,
         verify_provenance, verify_reruns, check_statement, verify_signatures, verify_timestamp};
     if (v->spec->taken != NULL && v->spec->taken->code != 0) {
-        *v->f = *v->spec->taken;
-        return v->f->code;
+        *v->err = *v->spec->taken;
+        return v->err->code;
     }
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
         int rc = steps[i](v);
@@ -151,18 +149,18 @@ static int run_steps(struct verifying *v)
 /* ---- the answer ---- */
 
 /* The fault as a member of the answer; "" becomes null. */
-static cJSON *fault_json(const struct fault *f)
+static cJSON *fault_json(const struct err *err)
 {
     cJSON *o = json_object();
-    json_put_string(o, "file", f->file[0] == '\0' ? NULL : f->file);
-    if (f->line > 0) {
-        json_put_int(o, "line", (int64_t)f->line);
+    json_put_string(o, "file", err->file[0] == '\0' ? NULL : err->file);
+    if (err->line > 0) {
+        json_put_int(o, "line", (int64_t)err->line);
     } else {
         json_put_null(o, "line");
     }
-    json_put_string(o, "what", f->what);
-    json_put_string(o, "expected", f->expected[0] == '\0' ? NULL : f->expected);
-    json_put_string(o, "found", f->found[0] == '\0' ? NULL : f->found);
+    json_put_string(o, "what", err->msg);
+    json_put_string(o, "expected", err->expected[0] == '\0' ? NULL : err->expected);
+    json_put_string(o, "found", err->found[0] == '\0' ? NULL : err->found);
     return o;
 }
 
@@ -199,7 +197,7 @@ static void answer(struct verifying *v, int rc)
     out->level = rc == 0 ? level_of(v) : LEVEL_NONE;
     json_put_string(out->json, "receipt", v->spec->folder);
     json_put_bool(out->json, "holds", rc == 0);
-    json_put(out->json, "fault", rc == 0 ? cJSON_CreateNull() : fault_json(v->f));
+    json_put(out->json, "fault", rc == 0 ? cJSON_CreateNull() : fault_json(v->err));
     json_put_string(out->json, "level", rc == 0 ? verify_level_name(out->level) : NULL);
     json_put_string(out->json, "program", v->program == NULL ? NULL : v->program->name);
     json_put_string(out->json, "root", v->lock == NULL ? NULL : v->lock->root);
@@ -224,7 +222,7 @@ static void answer(struct verifying *v, int rc)
 /* The answer is filled in any case; what it rests on is released here. */
 int receipt_verify(const struct verify_spec *spec, struct verify_answer *out)
 {
-    struct verifying v = {.spec = spec, .out = out, .f = &out->fault, .files = {.fd = -1}};
+    struct verifying v = {.spec = spec, .out = out, .err = &out->fault, .files = {.fd = -1}};
     *out = (struct verify_answer){.json = json_object()};
     v.established = json_array();
     v.reruns = json_array();
@@ -233,7 +231,7 @@ int receipt_verify(const struct verify_spec *spec, struct verify_answer *out)
     int rc = run_steps(&v);
     if (rc == 0) {
         /* steps set the place of a fault before there is one */
-        fault_clear(&out->fault);
+        err_clear(&out->fault);
     }
     answer(&v, rc);
     if (v.verdict.file != NULL) {

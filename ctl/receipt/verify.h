@@ -13,14 +13,14 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-#include "ctl/receipt/fault.h"
+#include "ctl/receipt/mismatch.h"
 
 /* What to verify, and whom to trust. All borrowed. */
 struct verify_spec {
     const char *folder;
     const char *allowed_signers; /* file, or NULL: keys are reported, and vouch for no one */
     bool must_be_allowed;        /* a lock or amendment by another key is a fault */
-    const struct fault *taken;   /* what was wrong with the tar that folder is of, or NULL */
+    const struct err *taken;     /* what was wrong with the tar that folder is of, or NULL */
     const char *ca;              /* certificates for the time stamp; NULL: it is not checked */
 };
 
@@ -33,7 +33,7 @@ const char *verify_level_name(enum verify_level level); /* "self-consistent", ..
 
 /* The result, with the JSON that --json prints. */
 struct verify_answer {
-    struct fault fault;    /* code 0: everything follows */
+    struct err fault;      /* code 0: everything follows */
     bool verdict_is_early; /* verdict.json has no VERDICT_ADDED (evaluate/verdict_file.h) */
     enum verify_level level;
     /* {"receipt","holds","fault":{"file","line","what","expected","found"}|null,"level",

@@ -44,7 +44,7 @@ static int check_attempts(struct verifying *v, const struct apparatus *a, const 
     const cJSON *t = NULL;
     int rc = cJSON_GetArraySize(list) == n
                  ? 0
-                 : fault_differs_int(v->f, "attempts", n, cJSON_GetArraySize(list));
+                 : err_differs_int(v->err, "attempts", n, cJSON_GetArraySize(list));
     cJSON_ArrayForEach(t, list)
     {
         rc = rc == 0 ? verify_worker(v, "an attempt", a->stage, t) : rc;
@@ -63,16 +63,16 @@ static int check_standing(struct verifying *v, const struct apparatus *a, const 
     const bool done =
         cJSON_IsString(state) && strcmp(state->valuestring, task_state_name(TASK_DONE)) == 0;
     if (cJSON_IsTrue(holds) != done) {
-        return fault_differs(v->f, "holds", done ? "true" : "not true, as the journal has it",
-                             done ? "not true" : "true");
+        return err_differs(v->err, "holds", done ? "true" : "not true, as the journal has it",
+                           done ? "not true" : "true");
     }
     if (cJSON_IsNumber(value) && !cJSON_IsNull(holds)) {
         const double off = fabs(value->valuedouble - a->value);
         /* the value is exactly at the tolerance in decimals, not in doubles */
         const double slack = ROUNDING * (fabs(a->value) + a->within);
         if (done ? off > a->within + slack : off < a->within - slack) {
-            return fault_says(v->f, "value lies %s the tolerance, and so it %s",
-                              done ? "beyond" : "within", done ? "does not hold" : "holds");
+            return err_set(v->err, ERR_LOCK, "value lies %s the tolerance, and so it %s",
+                           done ? "beyond" : "within", done ? "does not hold" : "holds");
         }
     }
     const cJSON *n = json_member(row, "attempts");
@@ -90,8 +90,8 @@ static int check_told(struct verifying *v, const struct apparatus *a, const cJSO
     json_put_number(expected, "within", a->within);
     for (const cJSON *m = expected->child; rc == 0 && m != NULL; m = m->next) {
         const cJSON *is = json_member(found, m->string);
-        rc = is == NULL ? fault_says(v->f, "%s is missing", m->string)
-                        : fault_compare(v->f, m->string, m, is);
+        rc = is == NULL ? err_set(v->err, ERR_LOCK, "%s is missing", m->string)
+                        : mismatch_trees(v->err, m->string, m, is);
     }
     cJSON_Delete(expected);
     return rc == 0 ? check_standing(v, a, found) : rc;
@@ -105,7 +105,7 @@ static int check_file(struct verifying *v, const char *name)
     if (strncmp(name, prefix, strlen(prefix)) != 0) {
         return 0;
     }
-    fault_at(v->f, name, 0);
+    err_at(v->err, name, 0);
     const size_t len = strlen(stem) - strlen(".json");
     const struct apparatus *a = declared(v, stem, len);
     cJSON *found = NULL;
@@ -114,15 +114,15 @@ static int check_file(struct verifying *v, const char *name)
     const bool is_known = a != NULL || json_member(v->history.checks, check) != NULL;
     free(check);
     if (!is_known) {
-        return fault_says(v->f, "the plan knows no such check, nor does the journal");
+        return err_set(v->err, ERR_LOCK, "the plan knows no such check, nor does the journal");
     }
-    int rc = files_read_json(&v->files, name, &found, v->f);
+    int rc = files_read_json(&v->files, name, &found, v->err);
     if (rc == 0) {
-        rc = expected == NULL ? fault_says(v->f, "provenance.json knows no such check")
-                              : fault_compare(v->f, "", expected, found);
+        rc = expected == NULL ? err_set(v->err, ERR_LOCK, "provenance.json knows no such check")
+                              : mismatch_trees(v->err, "", expected, found);
     }
     if (rc == 0 && cJSON_IsTrue(json_member(found, "declared")) != (a != NULL)) {
-        rc = fault_differs(v->f, "declared", a != NULL ? "true" : "false", NULL);
+        rc = err_differs(v->err, "declared", a != NULL ? "true" : "false", NULL);
     }
     rc = rc == 0 && a != NULL ? check_told(v, a, found) : rc;
     cJSON_Delete(found);
@@ -140,8 +140,8 @@ int verify_apparatus(struct verifying *v)
     for (size_t i = 0; rc == 0 && i < v->program->n_apparatus; i++) {
         char *name = xasprintf("apparatus/%s.json", v->program->apparatus[i].name);
         if (!files_have(&v->files, name)) {
-            fault_at(v->f, name, 0);
-            rc = fault_says(v->f, "is missing, and the plan demands this check");
+            err_at(v->err, name, 0);
+            rc = err_set(v->err, ERR_LOCK, "is missing, and the plan demands this check");
         }
         free(name);
     }
@@ -152,9 +152,9 @@ int verify_apparatus(struct verifying *v)
         n_said += cJSON_IsTrue(json_member(said, "declared")) ? 1 : 0;
     }
     if (rc == 0 && n_said != v->program->n_apparatus) {
-        fault_at(v->f, RECEIPT_PROVENANCE, 0);
-        rc = fault_differs_int(v->f, "apparatus", (long long)v->program->n_apparatus,
-                               (long long)n_said);
+        err_at(v->err, RECEIPT_PROVENANCE, 0);
+        rc = err_differs_int(v->err, "apparatus", (long long)v->program->n_apparatus,
+                             (long long)n_said);
     }
     return rc == 0 ? verify_check_results(v) : rc;
 }

@@ -71,14 +71,15 @@ static int check_journal(struct verifying *v)
             const char *said = text_of(row, "text");
             const double no = number_of(row, "attempt");
             const cJSON *r = find_attempt(results, check->string, no);
-            fault_at(v->f, RECEIPT_PROVENANCE, 0);
+            err_at(v->err, RECEIPT_PROVENANCE, 0);
             if (r == NULL) {
-                return fault_says(v->f, "apparatus.%.60s: the result of attempt %.0f is missing",
-                                  check->string, no);
+                return err_set(v->err, ERR_LOCK,
+                               "apparatus.%.60s: the result of attempt %.0f is missing",
+                               check->string, no);
             }
             if (!v->history.unverified && strcmp(said, text_of(r, "text")) != 0) {
-                return fault_differs(v->f, "a result's text is not the journal's", said,
-                                     text_of(r, "text"));
+                return err_differs(v->err, "a result's text is not the journal's", said,
+                                   text_of(r, "text"));
             }
         }
     }
@@ -93,7 +94,7 @@ static int compare_text(struct verifying *v, const char *key, const cJSON *asked
     const char *expected = text_of(asked, key);
     return strcmp(expected, text_of(r, key)) == 0
                ? 0
-               : fault_differs(v->f, key, expected, text_of(r, key));
+               : err_differs(v->err, key, expected, text_of(r, key));
 }
 
 /* Whether "holds" agrees with value and tolerance. */
@@ -105,10 +106,10 @@ static int check_arithmetic(struct verifying *v, const cJSON *r)
     const double slack = ROUNDING * (fabs(number_of(r, "expected")) + within);
     const bool holds = cJSON_IsTrue(json_member(r, "holds"));
     if (holds ? !(off <= within + slack) : off < within - slack) {
-        return fault_says(v->f,
-                          "a result of apparatus.%.60s is said %s hold, which its value "
-                          "does not bear out",
-                          text_of(r, "check"), holds ? "to" : "not to");
+        return err_set(v->err, ERR_LOCK,
+                       "a result of apparatus.%.60s is said %s hold, which its value "
+                       "does not bear out",
+                       text_of(r, "check"), holds ? "to" : "not to");
     }
     return 0;
 }
@@ -137,7 +138,7 @@ static int check_words(struct verifying *v, const cJSON *r)
     char *what = xasprintf("a result of apparatus.%.60s: its value and \"holds\" are not what its "
                            "text says",
                            text_of(r, "check"));
-    int rc = fault_differs(v->f, what, text_of(r, "text"), said);
+    int rc = err_differs(v->err, what, text_of(r, "text"), said);
     free(what);
     return rc;
 }
@@ -148,22 +149,22 @@ static int check_asked(struct verifying *v, const cJSON *r, const cJSON *plan)
 {
     const cJSON *asked = json_member(json_member(plan, "apparatus"), text_of(r, "check"));
     const cJSON *expect = json_member(asked, "expect");
-    fault_at(v->f, RECEIPT_PROVENANCE, 0);
+    err_at(v->err, RECEIPT_PROVENANCE, 0);
     if (!cJSON_IsObject(expect)) {
-        return fault_says(v->f,
-                          "apparatus.%.60s was not declared when it is said to have come to "
-                          "a result",
-                          text_of(r, "check"));
+        return err_set(v->err, ERR_LOCK,
+                       "apparatus.%.60s was not declared when it is said to have come to "
+                       "a result",
+                       text_of(r, "check"));
     }
     int rc = compare_text(v, "stage", asked, r);
     rc = rc != 0 ? rc : compare_text(v, "model", asked, r);
     rc = rc != 0 ? rc : compare_text(v, "metric", expect, r);
     if (rc == 0 && (number_of(expect, "value") != number_of(r, "expected") ||
                     number_of(expect, "within") != number_of(r, "within"))) {
-        rc = fault_says(v->f,
-                        "a result of apparatus.%.60s was asked for another value or "
-                        "tolerance, as the plan was then",
-                        text_of(r, "check"));
+        rc = err_set(v->err, ERR_LOCK,
+                     "a result of apparatus.%.60s was asked for another value or "
+                     "tolerance, as the plan was then",
+                     text_of(r, "check"));
     }
     rc = rc != 0 ? rc : check_arithmetic(v, r);
     return rc != 0 ? rc : check_words(v, r);
@@ -181,11 +182,11 @@ static int check_numbers(struct verifying *v)
         {
             const double n = number_of(r, "amendment");
             if (!(n >= 0 && n <= last) || n != floor(n)) {
-                fault_at(v->f, RECEIPT_PROVENANCE, 0);
-                return fault_says(v->f,
-                                  "a result of apparatus.%.60s: \"amendment\" must be a whole "
-                                  "number from 0 to %zu",
-                                  text_of(check, "name"), v->lock->n_amendments);
+                err_at(v->err, RECEIPT_PROVENANCE, 0);
+                return err_set(v->err, ERR_LOCK,
+                               "a result of apparatus.%.60s: \"amendment\" must be a whole "
+                               "number from 0 to %zu",
+                               text_of(check, "name"), v->lock->n_amendments);
             }
         }
     }
@@ -215,7 +216,6 @@ static int check_version(struct verifying *v, const cJSON *plan, size_t n)
 /* Applies the amendments one by one, and checks the results under each plan. */
 static int check_versions(struct verifying *v)
 {
-    struct err err;
     struct amendment_chain chain;
     int rc = check_numbers(v);
     if (rc != 0) {
@@ -225,9 +225,9 @@ static int check_versions(struct verifying *v)
     rc = check_version(v, json_member(chain.locked, "plan"), 0);
     for (size_t n = 1; rc == 0 && n <= v->lock->n_amendments; n++) {
         cJSON *a = json_copy(cJSON_GetArrayItem(v->lock->amendments, (int)n - 1));
-        if (amendments_append(&chain, v->lock->root, a, &err) != 0) {
+        if (amendments_append(&chain, v->lock->root, a, v->err) != 0) {
             cJSON_Delete(a);
-            rc = fault_from(v->f, &err);
+            rc = mismatch_code(v->err);
         }
         rc = rc != 0 ? rc : check_version(v, json_member(chain.locked, "plan"), n);
     }
@@ -270,15 +270,15 @@ static int check_amendment(struct verifying *v, size_t number, double row)
             }
             const cJSON *told = find_attempt(known, check->string, no);
             char *file = amendment_file(AMENDMENT_FOLDER, number, "json");
-            fault_at(v->f, file, 0);
+            err_at(v->err, file, 0);
             free(file);
             if (told == NULL) {
-                return fault_says(v->f,
-                                  "it changes apparatus.%.60s, whose attempt %.0f had a "
-                                  "result, and does not say so",
-                                  check->string, no);
+                return err_set(v->err, ERR_LOCK,
+                               "it changes apparatus.%.60s, whose attempt %.0f had a "
+                               "result, and does not say so",
+                               check->string, no);
             }
-            int rc = fault_compare(v->f, AMENDMENT_KNOWN, r, told);
+            int rc = mismatch_trees(v->err, AMENDMENT_KNOWN, r, told);
             if (rc != 0) {
                 return rc;
             }

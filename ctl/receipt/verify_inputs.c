@@ -82,8 +82,8 @@ static int check_input(struct verifying *v, size_t task, const cJSON *named)
     const struct stage *s = &p->stages[task % p->n_stages];
     const size_t earlier = program_find_stage(p, named->string);
     if (!cJSON_IsString(named) || earlier == INDEX_NONE || !comes_after(s, earlier)) {
-        return fault_says(v->f, "the result's \"inputs\" name a stage that %s does not come after",
-                          s->name);
+        return err_set(v->err, ERR_LOCK,
+                       "the result's \"inputs\" name a stage that %s does not come after", s->name);
     }
     const size_t its_task = task - task % p->n_stages + earlier;
     if (v->history.tasks[its_task].state != TASK_DONE ||
@@ -94,10 +94,10 @@ static int check_input(struct verifying *v, size_t task, const cJSON *named)
     (void)snprintf(at, sizeof(at),
                    "what it read of %.80s is not an artifact of the accepted result",
                    named->string);
-    return fault_differs(v->f, at,
-                         v->artifacts.n[earlier] == 1 ? v->artifacts.hex[earlier][0]
-                                                      : "one of its artifacts",
-                         named->valuestring);
+    return err_differs(v->err, at,
+                       v->artifacts.n[earlier] == 1 ? v->artifacts.hex[earlier][0]
+                                                    : "one of its artifacts",
+                       named->valuestring);
 }
 
 /* The result's own artifacts are kept after its inputs were checked: it cannot name itself. */
@@ -109,7 +109,7 @@ int verify_inputs(struct verifying *v, size_t task, const cJSON *result)
     cJSON_ArrayForEach(named, inputs)
     {
         int rc = cJSON_IsObject(inputs) ? check_input(v, task, named)
-                                        : fault_says(v->f, "\"inputs\" is not an object");
+                                        : err_set(v->err, ERR_LOCK, "\"inputs\" is not an object");
         if (rc != 0) {
             return rc;
         }

@@ -14,10 +14,11 @@
 /* A lock made for an import pins nothing, so no executed receipt can have it. */
 static int check_kind(struct verifying *v)
 {
-    fault_at(v->f, RECEIPT_LOCK, 0);
+    err_at(v->err, RECEIPT_LOCK, 0);
     if (imported_lock(v->lock) && !v->imported) {
-        return fault_says(v->f, "the lock was made for imported records: nothing ran under it, and "
-                                "no receipt of an executed program goes with it");
+        return err_set(v->err, ERR_LOCK,
+                       "the lock was made for imported records: nothing ran under it, and "
+                       "no receipt of an executed program goes with it");
     }
     return 0;
 }
@@ -30,10 +31,11 @@ static int check_last_text(struct verifying *v)
     char *name = xasprintf("amendments/%04zu.toml", v->lock->n_amendments);
     int rc = 0;
     if (v->lock->n_amendments > 0) {
-        rc = files_read(&v->files, RECEIPT_GRID, &present, v->f);
-        rc = rc == 0 ? files_read(&v->files, name, &last, v->f) : rc;
+        rc = files_read(&v->files, RECEIPT_GRID, &present, v->err);
+        rc = rc == 0 ? files_read(&v->files, name, &last, v->err) : rc;
         if (rc == 0 && (last.len != present.len || memcmp(last.buf, present.buf, last.len) != 0)) {
-            rc = fault_says(v->f, "is not grid.toml, though it is the last amendment's text");
+            rc = err_set(v->err, ERR_LOCK,
+                         "is not grid.toml, though it is the last amendment's text");
         }
     }
     strbuf_release(&present);
@@ -49,35 +51,35 @@ static int check_nothing_beyond(struct verifying *v)
         const char *name = v->files.items[i].name;
         const char *number = strncmp(name, "amendments/", 11) == 0 ? name + 11 : "0000";
         if (strtoul(number, NULL, 10) > v->lock->n_amendments) {
-            fault_at(v->f, name, 0);
-            return fault_says(v->f, "the chain of amendments ends before it, at number %zu",
-                              v->lock->n_amendments);
+            err_at(v->err, name, 0);
+            return err_set(v->err, ERR_LOCK,
+                           "the chain of amendments ends before it, at number %zu",
+                           v->lock->n_amendments);
         }
     }
     return 0;
 }
 
 /* Turns a lock's error into a fault, without the file's name that the message begins with. */
-static int bad_lock(struct verifying *v, struct err *err)
+static int bad_lock(struct err *err)
 {
     static const char prefix[] = RECEIPT_LOCK ": ";
     const size_t n = sizeof(prefix) - 1;
     if (strncmp(err->msg, prefix, n) == 0) {
         memmove(err->msg, err->msg + n, strlen(err->msg + n) + 1);
     }
-    return fault_from(v->f, err);
+    return mismatch_code(err);
 }
 
 /* Reads and parses the lock, with the usual limit on values. */
 static int read_lock(struct verifying *v)
 {
     struct strbuf text = STRBUF_INIT;
-    struct err err;
-    int rc = files_read(&v->files, RECEIPT_LOCK, &text, v->f);
-    if (rc == 0 && nodes_check(text.buf, text.len, &err) != 0) {
-        rc = fault_from(v->f, &err);
-    } else if (rc == 0 && lock_parse(text.buf, text.len, RECEIPT_LOCK, &v->lock, &err) != 0) {
-        rc = bad_lock(v, &err);
+    int rc = files_read(&v->files, RECEIPT_LOCK, &text, v->err);
+    if (rc == 0 && nodes_check(text.buf, text.len, v->err) != 0) {
+        rc = mismatch_code(v->err);
+    } else if (rc == 0 && lock_parse(text.buf, text.len, RECEIPT_LOCK, &v->lock, v->err) != 0) {
+        rc = bad_lock(v->err);
     }
     strbuf_release(&text);
     return rc;
@@ -100,13 +102,12 @@ static size_t last_amendment(const struct verifying *v)
 /* Reads the next amendment and appends it to the chain, which checks it. */
 static int read_amendment(struct verifying *v, struct amendment_chain *chain)
 {
-    struct err err;
     cJSON *amendment = NULL;
     char *name = amendment_file(AMENDMENT_FOLDER, chain->n + 1, "json");
-    int rc = files_read_json(&v->files, name, &amendment, v->f);
-    if (rc == 0 && amendments_append(chain, v->lock->root, amendment, &err) != 0) {
+    int rc = files_read_json(&v->files, name, &amendment, v->err);
+    if (rc == 0 && amendments_append(chain, v->lock->root, amendment, v->err) != 0) {
         cJSON_Delete(amendment);
-        rc = fault_from(v->f, &err);
+        rc = mismatch_code(v->err);
     }
     free(name);
     return rc;
@@ -133,8 +134,7 @@ static int read_amendments(struct verifying *v)
  * cause. */
 int verify_lock(struct verifying *v)
 {
-    struct err err;
-    int rc = plan_read(&v->files, RECEIPT_GRID, &v->program, v->f);
+    int rc = plan_read(&v->files, RECEIPT_GRID, &v->program, v->err);
     rc = rc == 0 ? read_lock(v) : rc;
     rc = rc == 0 ? read_amendments(v) : rc;
     rc = rc == 0 ? check_kind(v) : rc;
@@ -142,9 +142,9 @@ int verify_lock(struct verifying *v)
     if (rc != 0) {
         return rc;
     }
-    fault_at(v->f, RECEIPT_GRID, 0);
-    if (lock_verify(v->program, v->lock, LOCK_PLAN, NULL, NULL, &err) != 0) {
-        return fault_from(v->f, &err);
+    err_at(v->err, RECEIPT_GRID, 0);
+    if (lock_verify(v->program, v->lock, LOCK_PLAN, NULL, NULL, v->err) != 0) {
+        return mismatch_code(v->err);
     }
     return check_last_text(v);
 }
@@ -159,17 +159,18 @@ int verify_amended(struct verifying *v)
     for (size_t n = 1; rc == 0 && (row != NULL || file != NULL); n++) {
         char name[40];
         (void)snprintf(name, sizeof(name), "amendments/%04zu.json", n);
-        fault_at(v->f, file != NULL ? name : RECEIPT_JOURNAL, 0);
+        err_at(v->err, file != NULL ? name : RECEIPT_JOURNAL, 0);
         if (row == NULL || file == NULL) {
-            return file == NULL ? fault_says(v->f, "tells of amendment %zu, which is not here", n)
-                                : fault_says(v->f, "the journal tells of no such amendment");
+            return file == NULL
+                       ? err_set(v->err, ERR_LOCK, "tells of amendment %zu, which is not here", n)
+                       : err_set(v->err, ERR_LOCK, "the journal tells of no such amendment");
         }
         for (size_t k = 0; rc == 0 && k < ARRAY_LEN(keys); k++) {
             const cJSON *said = json_member(row, keys[k]);
             const cJSON *is = json_member(file, keys[k]);
             rc = said == NULL || is == NULL
-                     ? fault_says(v->f, "has no \"%s\" there or in the journal", keys[k])
-                     : fault_compare(v->f, keys[k], said, is);
+                     ? err_set(v->err, ERR_LOCK, "has no \"%s\" there or in the journal", keys[k])
+                     : mismatch_trees(v->err, keys[k], said, is);
         }
         row = row->next;
         file = file->next;

@@ -27,7 +27,7 @@ struct cell_artifacts {
 struct verifying {
     const struct verify_spec *spec;
     struct verify_answer *out;
-    struct fault *f;
+    struct err *err;
     struct arena arena;
     struct receipt_files files;
     struct program *program;

@@ -59,10 +59,10 @@ static int check_members(struct verifying *v, const char *at, const cJSON *expec
     for (const cJSON *m = expected->child; rc == 0 && m != NULL; m = m->next) {
         const cJSON *is = json_member(found, m->string);
         if (is == NULL) {
-            rc = fault_says(v->f, "%s.%s is missing", at, m->string);
-        } else if (fault_compare(v->f, "", m, is) != 0) { /* again, under its name */
+            rc = err_set(v->err, ERR_LOCK, "%s.%s is missing", at, m->string);
+        } else if (mismatch_trees(v->err, "", m, is) != 0) { /* again, under its name */
             char *path = xasprintf("%s.%s", at, m->string);
-            rc = fault_compare(v->f, path, m, is);
+            rc = mismatch_trees(v->err, path, m, is);
             free(path);
         }
     }
@@ -79,7 +79,7 @@ static int check_place(struct verifying *v, const char *at, size_t task, const c
     int rc = 0;
     if (p->blas != NULL && cJSON_IsString(blas) && strcmp(p->blas, blas->valuestring) != 0) {
         path = xasprintf("%s.blas is not what the result says", at);
-        rc = fault_differs(v->f, path, p->blas, blas->valuestring);
+        rc = err_differs(v->err, path, p->blas, blas->valuestring);
     } else if (p->threads >= 0 && cJSON_IsNumber(threads) &&
                (double)p->threads != threads->valuedouble) {
         char found[JSON_NUMBER_MAX];
@@ -87,7 +87,7 @@ static int check_place(struct verifying *v, const char *at, size_t task, const c
         json_number_text((double)p->threads, expected);
         json_number_text(threads->valuedouble, found);
         path = xasprintf("%s.threads is not what the result says", at);
-        rc = fault_differs(v->f, path, expected, found);
+        rc = err_differs(v->err, path, expected, found);
     }
     free(path);
     return rc;
@@ -116,7 +116,7 @@ static int check_attempts(struct verifying *v, size_t task, const cJSON *found)
     if (rc == 0 && said != n) {
         char what[64];
         (void)snprintf(what, sizeof(what), "tasks[%zu]: attempts", task);
-        rc = fault_differs_int(v->f, what, (long long)n, (long long)said);
+        rc = err_differs_int(v->err, what, (long long)n, (long long)said);
     }
     return rc;
 }
@@ -153,14 +153,16 @@ static int check_task(struct verifying *v, size_t task, const cJSON *found)
         json_member(found, "narrower") != NULL && json_member(expected, "narrower") == NULL;
     cJSON_Delete(expected);
     if (rc == 0 && adds) {
-        rc = fault_says(v->f, "%s.narrower: its limits were no narrower than those of others", at);
+        rc = err_set(v->err, ERR_LOCK,
+                     "%s.narrower: its limits were no narrower than those of others", at);
     }
     if (rc != 0) {
         return rc;
     }
     if (v->imported) {
         const cJSON *list = json_member(found, "attempts");
-        return cJSON_GetArraySize(list) == 0 ? 0 : fault_says(v->f, "%s: nothing was run", at);
+        return cJSON_GetArraySize(list) == 0 ? 0
+                                             : err_set(v->err, ERR_LOCK, "%s: nothing was run", at);
     }
     return check_attempts(v, task, found);
 }
@@ -177,7 +179,7 @@ static int check_tasks(struct verifying *v)
         rc = check_task(v, i, t);
     }
     if (rc == 0 && (i != n || t != NULL)) {
-        rc = fault_differs_int(v->f, "tasks", (long long)n, cJSON_GetArraySize(list));
+        rc = err_differs_int(v->err, "tasks", (long long)n, cJSON_GetArraySize(list));
     }
     return rc;
 }
@@ -210,10 +212,10 @@ static int check_runs(struct verifying *v)
     if (found == NULL) {
         const bool may_lack = cJSON_GetArraySize(expected) <= 1 || v->out->verdict_is_early;
         cJSON_Delete(expected);
-        return may_lack ? 0 : fault_says(v->f, "runs is missing");
+        return may_lack ? 0 : err_set(v->err, ERR_LOCK, "runs is missing");
     }
     cJSON *said = runs_of_verdict(v, found);
-    int rc = fault_compare(v->f, "runs", expected, said);
+    int rc = mismatch_trees(v->err, "runs", expected, said);
     cJSON_Delete(expected);
     cJSON_Delete(said);
     return rc;
@@ -226,35 +228,34 @@ static int check_journal(struct verifying *v)
     const cJSON *part = json_member(v->provenance, "journal");
     const char *head = NULL;
     int64_t rows = 0;
-    struct err err;
     char hex[DIGEST_HEX_SIZE];
-    if (json_get_int(part, "rows", 1, JSON_INT_MAX, &rows, &err) != 0 ||
-        json_get_string(part, "head", &head, &err) != 0) {
-        return fault_from(v->f, &err);
+    if (json_get_int(part, "rows", 1, JSON_INT_MAX, &rows, v->err) != 0 ||
+        json_get_string(part, "head", &head, v->err) != 0) {
+        return mismatch_code(v->err);
     }
     /* rows that provenance.json counted are missing at the end */
     if ((size_t)rows > v->history.n_rows) {
-        return fault_differs_int(v->f, "journal.rows: journal.jsonl was cut at its end", rows,
-                                 (long long)v->history.n_rows);
+        return err_differs_int(v->err, "journal.rows: journal.jsonl was cut at its end", rows,
+                               (long long)v->history.n_rows);
     }
     if ((size_t)rows < v->history.verdict_row) {
-        return fault_says(v->f, "journal.rows: it was written before the verdict");
+        return err_set(v->err, ERR_LOCK, "journal.rows: it was written before the verdict");
     }
     digest_hex(&v->history.hashes[rows - 1], hex);
     if (strcmp(hex, head) != 0) {
-        return fault_differs(v->f, "journal.head", hex, head);
+        return err_differs(v->err, "journal.head", hex, head);
     }
     const char *expected = history_head_at(&v->history, v->lock, (size_t)rows);
     const char *said = NULL;
-    if (json_get_string(v->provenance, "head", &said, &err) != 0) {
-        return fault_from(v->f, &err);
+    if (json_get_string(v->provenance, "head", &said, v->err) != 0) {
+        return mismatch_code(v->err);
     }
     if (strcmp(said, expected) != 0) {
-        return fault_differs(v->f, "head", expected, said);
+        return err_differs(v->err, "head", expected, said);
     }
     const cJSON *run = history_run_at(&v->history, (size_t)rows);
     const cJSON *its = json_member(v->provenance, "run");
-    int rc = run == NULL || its == NULL ? 0 : fault_compare(v->f, "run", run, its);
+    int rc = run == NULL || its == NULL ? 0 : mismatch_trees(v->err, "run", run, its);
     return rc == 0 ? check_runs(v) : rc;
 }
 
@@ -265,9 +266,9 @@ static int check_history(struct verifying *v)
     const cJSON *said = json_member(v->provenance, "history");
     const bool unverified = cJSON_IsString(said) && strcmp(said->valuestring, "unverified") == 0;
     if (v->history.unverified && !unverified) {
-        return fault_says(v->f,
-                          "history is not \"unverified\", but the first row of the journal says "
-                          "that it was rebuilt from the cells' files");
+        return err_set(v->err, ERR_LOCK,
+                       "history is not \"unverified\", but the first row of the journal says "
+                       "that it was rebuilt from the cells' files");
     }
     v->history.unverified |= unverified;
     return 0;
@@ -300,17 +301,17 @@ static int check_head(struct verifying *v)
     int rc = 0;
     for (const cJSON *m = expected->child; rc == 0 && m != NULL; m = m->next) {
         const cJSON *is = json_member(v->provenance, m->string);
-        rc = is == NULL ? fault_says(v->f, "%s is missing", m->string)
-                        : fault_compare(v->f, m->string, m, is);
+        rc = is == NULL ? err_set(v->err, ERR_LOCK, "%s is missing", m->string)
+                        : mismatch_trees(v->err, m->string, m, is);
     }
     cJSON_Delete(expected);
     const cJSON *timing = json_member(v->provenance, "validity_timing");
     size_t n_near = 0;
     if (rc == 0 && timing == NULL) {
-        rc = fault_says(v->f, "validity_timing is missing");
+        rc = err_set(v->err, ERR_LOCK, "validity_timing is missing");
     } else if (rc == 0) {
-        rc = fault_compare_near(v->f, "validity_timing", verdict_timing(&v->verdict), timing,
-                                &n_near);
+        rc = mismatch_trees_near(v->err, "validity_timing", verdict_timing(&v->verdict), timing,
+                                 &n_near);
     }
     return rc == 0 && !v->imported ? check_journal(v) : rc;
 }
@@ -322,22 +323,23 @@ static int next_environment(struct verifying *v, struct receipt_lines *l, const 
 {
     const char *text = NULL;
     size_t len = 0;
-    int rc = lines_next(l, &text, &len, v->f);
-    const size_t at = v->f->line;
+    int rc = lines_next(l, &text, &len, v->err);
+    const size_t at = v->err->line;
     if (rc != 0) {
         return rc;
     }
     if (text == NULL || line == NULL) {
         return text == NULL && line == NULL
                    ? 0
-                   : fault_says(v->f, text == NULL ? "ends before the attempts do"
-                                                   : "a line more than there are attempts");
+                   : err_set(v->err, ERR_LOCK,
+                             text == NULL ? "ends before the attempts do"
+                                          : "a line more than there are attempts");
     }
     struct strbuf expected = STRBUF_INIT;
     const struct strbuf found = {.buf = l->buf.buf + (text - l->buf.buf), .len = len, .cap = 0};
     strbuf_adds(&expected, line);
-    rc = fault_compare_text(v->f, &expected, &found);
-    v->f->line = at;
+    rc = mismatch_texts(v->err, &expected, &found);
+    v->err->line = at;
     strbuf_release(&expected);
     return rc;
 }
@@ -348,7 +350,7 @@ static int check_environment(struct verifying *v)
     struct receipt_lines l;
     struct strbuf lines = STRBUF_INIT;
     const cJSON *t = NULL;
-    int rc = lines_open(&l, &v->files, RECEIPT_ENVIRONMENT, RECEIPT_LINE_MAX, v->f);
+    int rc = lines_open(&l, &v->files, RECEIPT_ENVIRONMENT, RECEIPT_LINE_MAX, v->err);
     cJSON_ArrayForEach(t, json_member(v->provenance, "tasks"))
     {
         strbuf_clear(&lines);
@@ -397,7 +399,7 @@ static int check_instruments(struct verifying *v)
     if (!files_have(&v->files, RECEIPT_INSTRUMENTS)) {
         return 0;
     }
-    int rc = files_read_json(&v->files, RECEIPT_INSTRUMENTS, &found, v->f);
+    int rc = files_read_json(&v->files, RECEIPT_INSTRUMENTS, &found, v->err);
     cJSON *expected = json_object();
     json_put_string(expected, "program", v->program->name);
     json_put_string(expected, "root", v->lock->root);
@@ -405,8 +407,8 @@ static int check_instruments(struct verifying *v)
     json_put_bool(expected, "binds", false);
     for (const cJSON *m = expected->child; rc == 0 && m != NULL; m = m->next) {
         const cJSON *is = json_member(found, m->string);
-        rc = is == NULL ? fault_says(v->f, "%s is missing", m->string)
-                        : fault_compare(v->f, m->string, m, is);
+        rc = is == NULL ? err_set(v->err, ERR_LOCK, "%s is missing", m->string)
+                        : mismatch_trees(v->err, m->string, m, is);
     }
     cJSON_Delete(expected);
     cJSON_Delete(found);
@@ -415,7 +417,7 @@ static int check_instruments(struct verifying *v)
 
 int verify_provenance(struct verifying *v)
 {
-    int rc = files_read_tree(&v->files, RECEIPT_PROVENANCE, &v->arena, &v->provenance, v->f);
+    int rc = files_read_tree(&v->files, RECEIPT_PROVENANCE, &v->arena, &v->provenance, v->err);
     rc = rc == 0 ? check_head(v) : rc;
     rc = rc == 0 ? check_tasks(v) : rc;
     if (!v->imported) {

@@ -45,17 +45,16 @@ static int take_result(struct verifying *v, size_t task, const char *text, struc
     const size_t n_stages = v->program->n_stages;
     const struct digest found = digest_bytes(text, strlen(text));
     const struct digest *want = &v->history.tasks[task].result;
-    struct err err;
     if (!digest_equal(&found, want)) {
         char a[DIGEST_HEX_SIZE];
         char b[DIGEST_HEX_SIZE];
         digest_hex(want, a);
         digest_hex(&found, b);
-        return fault_differs(v->f, "the result is not the one that the journal accepted", a, b);
+        return err_differs(v->err, "the result is not the one that the journal accepted", a, b);
     }
-    if (tree_parse(text, strlen(text), true, arena, result, &err) != 0 ||
-        evidence_add_result(&v->evidence, task / n_stages, task % n_stages, *result, &err) != 0) {
-        return fault_from(v->f, &err);
+    if (tree_parse(text, strlen(text), true, arena, result, v->err) != 0 ||
+        evidence_add_result(&v->evidence, task / n_stages, task % n_stages, *result, v->err) != 0) {
+        return mismatch_code(v->err);
     }
     keep_place(v, task, *result);
     return verify_inputs(v, task, *result);
@@ -69,7 +68,7 @@ static int check_line(struct verifying *v, size_t task, const cJSON *line, struc
     cJSON *result = NULL;
     const cJSON *text = json_member(line, "result");
     const bool done = v->history.tasks[task].state == TASK_DONE;
-    const size_t at = v->f->line;
+    const size_t at = v->err->line;
     int rc = 0;
     if (done && cJSON_IsString(text)) {
         rc = take_result(v, task, text->valuestring, arena, &result);
@@ -78,11 +77,11 @@ static int check_line(struct verifying *v, size_t task, const cJSON *line, struc
         parts_record(&expected, &v->history, task,
                      done && result != NULL ? text->valuestring : NULL, result);
         expected.buf[--expected.len] = '\0'; /* the newline */
-        rc = fault_compare_text(v->f, &expected, found);
-        v->f->line = at;
+        rc = mismatch_texts(v->err, &expected, found);
+        v->err->line = at;
     }
     if (rc == 0 && done && result == NULL) {
-        rc = fault_says(v->f, "the task is done, and its result is missing");
+        rc = err_set(v->err, ERR_LOCK, "the task is done, and its result is missing");
     }
     strbuf_release(&expected);
     return rc;
@@ -116,7 +115,7 @@ static int check_task(struct verifying *v, size_t task, const cJSON *line)
         const cJSON *is = json_member(line, names[i][0]);
         const char *found = cJSON_IsString(is) ? is->valuestring : NULL;
         if (found == NULL || strcmp(found, names[i][1]) != 0) {
-            return fault_differs(v->f, names[i][0], names[i][1], found);
+            return err_differs(v->err, names[i][0], names[i][1], found);
         }
     }
     return 0;
@@ -126,14 +125,14 @@ static int check_task(struct verifying *v, size_t task, const cJSON *line)
 static int take_line(struct verifying *v, size_t task, struct arena *arena, char *text, size_t len)
 {
     cJSON *line = NULL;
-    struct err err;
     const struct strbuf found = {.buf = text, .len = len, .cap = 0};
     if (task >= v->history.n_tasks) {
-        return fault_says(v->f, "a line more than the %zu tasks of the plan", v->history.n_tasks);
+        return err_set(v->err, ERR_LOCK, "a line more than the %zu tasks of the plan",
+                       v->history.n_tasks);
     }
     arena_clear(arena);
-    if (tree_parse(text, len, false, arena, &line, &err) != 0) {
-        return fault_from(v->f, &err);
+    if (tree_parse(text, len, false, arena, &line, v->err) != 0) {
+        return mismatch_code(v->err);
     }
     set_end(v, task);
     int rc = check_task(v, task, line);
@@ -150,17 +149,17 @@ static int executed_records(struct verifying *v)
     struct arena of_line;
     arena_init(&of_line);
     v->places = xcalloc(v->history.n_tasks, sizeof(*v->places));
-    int rc = lines_open(&l, &v->files, RECEIPT_RECORDS, RECEIPT_LINE_MAX, v->f);
+    int rc = lines_open(&l, &v->files, RECEIPT_RECORDS, RECEIPT_LINE_MAX, v->err);
     while (rc == 0) {
-        rc = lines_next(&l, &text, &len, v->f);
+        rc = lines_next(&l, &text, &len, v->err);
         if (rc != 0 || text == NULL) {
             break;
         }
         rc = take_line(v, task++, &of_line, l.buf.buf + (text - l.buf.buf), len);
     }
     if (rc == 0 && task != v->history.n_tasks) {
-        rc = fault_differs_int(v->f, "lines, one for each planned task",
-                               (long long)v->history.n_tasks, (long long)task);
+        rc = err_differs_int(v->err, "lines, one for each planned task",
+                             (long long)v->history.n_tasks, (long long)task);
     }
     if (rc == 0 && v->artifacts.n_named > 0) {
         verifying_says(v,
@@ -182,12 +181,11 @@ static int imported_records(struct verifying *v)
 {
     cJSON *given = NULL;
     cJSON *imported = NULL;
-    struct err err;
-    int rc = files_read_json(&v->files, RECEIPT_GIVEN, &given, v->f);
-    if (rc == 0 && evidence_read_records(&v->evidence, given, &err) != 0) {
-        rc = fault_from(v->f, &err);
+    int rc = files_read_json(&v->files, RECEIPT_GIVEN, &given, v->err);
+    if (rc == 0 && evidence_read_records(&v->evidence, given, v->err) != 0) {
+        rc = mismatch_code(v->err);
     }
-    rc = rc == 0 ? files_read_json(&v->files, RECEIPT_IMPORTED, &imported, v->f) : rc;
+    rc = rc == 0 ? files_read_json(&v->files, RECEIPT_IMPORTED, &imported, v->err) : rc;
     if (rc == 0) {
         cJSON *expected = json_object();
         cJSON *found = json_object();
@@ -198,7 +196,7 @@ static int imported_records(struct verifying *v)
             const cJSON *is = json_member(imported, m->string);
             json_put(found, m->string, is == NULL ? cJSON_CreateNull() : json_copy(is));
         }
-        rc = fault_compare(v->f, "", expected, found);
+        rc = mismatch_trees(v->err, "", expected, found);
         cJSON_Delete(expected);
         cJSON_Delete(found);
     }
@@ -218,7 +216,7 @@ static const char *verdict_head(const struct verifying *v)
  * from priors, which may have been amended since. */
 int verify_records(struct verifying *v)
 {
-    int rc = plan_at_head(&v->files, v->lock, verdict_head(v), &v->judged, v->f);
+    int rc = plan_at_head(&v->files, v->lock, verdict_head(v), &v->judged, v->err);
     if (rc != 0) {
         return rc;
     }
@@ -233,8 +231,8 @@ int verify_records(struct verifying *v)
 static int compare_file(struct verifying *v, const char *name, const struct strbuf *expected)
 {
     struct strbuf found = STRBUF_INIT;
-    int rc = files_read(&v->files, name, &found, v->f);
-    rc = rc == 0 ? fault_compare_text(v->f, expected, &found) : rc;
+    int rc = files_read(&v->files, name, &found, v->err);
+    rc = rc == 0 ? mismatch_texts(v->err, expected, &found) : rc;
     strbuf_release(&found);
     return rc;
 }
@@ -250,29 +248,29 @@ static int check_journalled(struct verifying *v, const struct strbuf *found)
                           : d->kind == VERDICT_INDETERMINATE
                               ? "INDETERMINATE"
                               : v->program->outcomes[d->outcome].name;
-    fault_at(v->f, RECEIPT_JOURNAL, v->history.verdict_row);
+    err_at(v->err, RECEIPT_JOURNAL, v->history.verdict_row);
     if (v->history.verdict_row == 0) {
-        return fault_says(v->f, "has no row of the verdict: it is not whole");
+        return err_set(v->err, ERR_LOCK, "has no row of the verdict: it is not whole");
     }
     const struct digest digest = digest_bytes(found->buf, found->len);
     if (!digest_equal(&digest, &said->verdict_digest)) {
         digest_hex(&digest, want);
         digest_hex(&said->verdict_digest, have);
-        return fault_differs(v->f, "status.verdict_digest", want, have);
+        return err_differs(v->err, "status.verdict_digest", want, have);
     }
     return strcmp(outcome, said->outcome) == 0
                ? 0
-               : fault_differs(v->f, "status.outcome", outcome, said->outcome);
+               : err_differs(v->err, "status.outcome", outcome, said->outcome);
 }
 
 /* Another version may compute a member otherwise, without anyone having changed the file: the fault
  * says which version made the receipt. */
 static void name_versions(struct verifying *v)
 {
-    char text[sizeof(v->f->what) + 256];
+    char text[sizeof(v->err->msg) + 256];
     (void)snprintf(text, sizeof(text), "%s (version %s made the receipt, %s computes it here)",
-                   v->f->what, v->tool, PREREGD_VERSION);
-    fault_show(v->f->what, sizeof(v->f->what), text); /* the version is the receipt's word */
+                   v->err->msg, v->tool, PREREGD_VERSION);
+    text_copy_line(v->err->msg, sizeof(v->err->msg), text); /* the version is the receipt's word */
 }
 
 /* Computes the verdict again and compares it. One of an earlier version has fewer members, or one
@@ -282,17 +280,16 @@ static int check_verdict(struct verifying *v)
 {
     struct strbuf expected = STRBUF_INIT;
     struct strbuf found = STRBUF_INIT;
-    struct err err;
     size_t n_near = 0;
     const struct receipt r = verifying_receipt(v);
-    int rc = files_read(&v->files, RECEIPT_VERDICT, &found, v->f);
+    int rc = files_read(&v->files, RECEIPT_VERDICT, &found, v->err);
     const struct verdict_form form = rc == 0 ? verdict_form_of(&found) : (struct verdict_form){0};
     v->out->verdict_is_early = form.lacks_added;
-    if (rc == 0 && parts_verdict(&r, form, &expected, &err) != 0) {
-        rc = fault_from(v->f, &err);
+    if (rc == 0 && parts_verdict(&r, form, &expected, v->err) != 0) {
+        rc = mismatch_code(v->err);
     }
-    if (rc == 0 && fault_compare_text_near(v->f, &expected, &found, &n_near) != 0) {
-        rc = v->f->code;
+    if (rc == 0 && mismatch_texts_near(v->err, &expected, &found, &n_near) != 0) {
+        rc = v->err->code;
         name_versions(v);
     }
     rc = rc == 0 && !v->imported ? check_journalled(v, &found) : rc;
@@ -374,13 +371,12 @@ static void say_runs(struct verifying *v)
 int verify_verdict(struct verifying *v)
 {
     struct strbuf text = STRBUF_INIT;
-    struct err err;
-    fault_at(v->f, RECEIPT_VERDICT, 0);
-    if (verdict_compute(&v->evidence, v->lock->root, verdict_head(v), &v->verdict, &err) != 0) {
-        return fault_from(v->f, &err);
+    err_at(v->err, RECEIPT_VERDICT, 0);
+    if (verdict_compute(&v->evidence, v->lock->root, verdict_head(v), &v->verdict, v->err) != 0) {
+        return mismatch_code(v->err);
     }
     const struct receipt r = verifying_receipt(v);
-    int rc = parts_coverage(&r, &text, &err) != 0 ? fault_from(v->f, &err) : 0;
+    int rc = parts_coverage(&r, &text, v->err) != 0 ? mismatch_code(v->err) : 0;
     rc = rc == 0 ? compare_file(v, RECEIPT_COVERAGE, &text) : rc;
     rc = rc == 0 ? check_verdict(v) : rc;
     if (rc == 0) {

@@ -37,33 +37,23 @@ static int by_cell(const void *a, const void *b)
     return x->cell != y->cell ? (x->cell < y->cell ? -1 : 1) : strcmp(x->file, y->file);
 }
 
-/* A malformed file is a fault; one of a newer version is not the receipt's. */
-static int malformed(struct verifying *v, const struct err *err)
-{
-    int rc = fault_from(v->f, err);
-    if (err->code == ERR_VERSION) {
-        v->f->code = ERR_VERSION;
-        rc = ERR_VERSION;
-    }
-    return rc;
-}
-
 /* Adds a file with its cell, and lets go of its contents again. */
 static int take_file(struct rerun_reading *r, const char *name)
 {
     struct verifying *v = r->v;
     struct rerun_head head;
-    struct err err;
     cJSON *file = NULL;
-    int rc = files_read_json(&v->files, name, &file, v->f);
-    if (rc == 0 && rerun_file_head(file, &head, &err) != 0) {
-        rc = malformed(v, &err);
+    int rc = files_read_json(&v->files, name, &file, v->err);
+    if (rc == 0 && rerun_file_head(file, &head, v->err) != 0) {
+        rc = mismatch_code(v->err);
     }
     if (rc == 0) {
         size_t cell = program_find_cell(v->program, head.cell);
         ARRAY_GROW(r->list, r->n, r->cap);
         r->list[r->n++] = (struct of_cell){cell, name};
-        rc = cell == INDEX_NONE ? fault_says(v->f, "the plan has no cell \"%.80s\"", head.cell) : 0;
+        rc = cell == INDEX_NONE
+                 ? err_set(v->err, ERR_LOCK, "the plan has no cell \"%.80s\"", head.cell)
+                 : 0;
     }
     cJSON_Delete(file);
     return rc;
@@ -95,11 +85,11 @@ static int check_time(struct verifying *v, const char *text)
     struct wall_time time;
     struct wall_time lock;
     if (!clock_wall_parse(text, &time)) {
-        return fault_says(v->f, "\"%.40s\" is no time", text);
+        return err_set(v->err, ERR_LOCK, "\"%.40s\" is no time", text);
     }
     return cJSON_IsString(locked) && clock_wall_parse(locked->valuestring, &lock) &&
                    time.ms < lock.ms
-               ? fault_says(v->f, "it ran before the plan was locked")
+               ? err_set(v->err, ERR_LOCK, "it ran before the plan was locked")
                : 0;
 }
 
@@ -127,18 +117,19 @@ static int add_stage(struct rerun_reading *r, size_t cell, const cJSON *stage, s
 {
     struct verifying *v = r->v;
     struct rerun_stage s = {0};
-    struct err err;
     char hex[DIGEST_HEX_SIZE];
     cJSON *again = NULL;
     cJSON *place = NULL;
-    int rc = rerun_file_stage(stage, &s, &again, &err) != 0 ? malformed(v, &err) : 0;
+    int rc = rerun_file_stage(stage, &s, &again, v->err) != 0 ? mismatch_code(v->err) : 0;
     const size_t i = rc == 0 ? program_find_stage(v->program, s.name) : INDEX_NONE;
     if (rc == 0 && (i == INDEX_NONE || i < *next)) {
-        rc = fault_says(v->f, "stage \"%.60s\" is none of the plan's, or out of its order", s.name);
+        rc = err_set(v->err, ERR_LOCK, "stage \"%.60s\" is none of the plan's, or out of its order",
+                     s.name);
     } else if (rc == 0 && r->results[i] == NULL) {
-        rc = fault_says(v->f, "%s of this cell has no accepted result", s.name);
+        rc = err_set(v->err, ERR_LOCK, "%s of this cell has no accepted result", s.name);
     } else if (rc == 0 && !is_head(v, s.head)) {
-        rc = fault_says(v->f, "%s: no plan of this program has the head %.16s", s.name, s.head);
+        rc = err_set(v->err, ERR_LOCK, "%s: no plan of this program has the head %.16s", s.name,
+                     s.head);
     }
     if (rc == 0) {
         *next = i + 1;
@@ -158,11 +149,10 @@ static int make_again(struct rerun_reading *r, size_t cell, const cJSON *file, c
 {
     struct verifying *v = r->v;
     struct rerun_head head;
-    struct err err;
     const cJSON *stage;
     size_t next = 0;
-    if (rerun_file_head(file, &head, &err) != 0) {
-        return malformed(v, &err);
+    if (rerun_file_head(file, &head, v->err) != 0) {
+        return mismatch_code(v->err);
     }
     int rc = check_time(v, head.time);
     head.program = v->program->name;
@@ -180,11 +170,10 @@ static int make_again(struct rerun_reading *r, size_t cell, const cJSON *file, c
 static int compare(struct verifying *v, const cJSON *expected, const struct strbuf *found)
 {
     struct strbuf text = STRBUF_INIT;
-    struct err err;
-    int rc = json_pretty(expected, &text, &err) != 0 ? fault_from(v->f, &err) : 0;
+    int rc = json_pretty(expected, &text, v->err) != 0 ? mismatch_code(v->err) : 0;
     if (rc == 0) {
         strbuf_addc(&text, '\n');
-        rc = fault_compare_text(v->f, &text, found);
+        rc = mismatch_texts(v->err, &text, found);
     }
     strbuf_release(&text);
     return rc;
@@ -222,13 +211,12 @@ static int check_file(struct rerun_reading *r, const struct of_cell *of)
 {
     struct verifying *v = r->v;
     struct strbuf text = STRBUF_INIT;
-    struct err err;
     cJSON *file = NULL;
     cJSON *expected = NULL;
-    int rc = files_read(&v->files, of->file, &text, v->f);
-    if (rc == 0 && (nodes_check(text.buf, text.len, &err) != 0 ||
-                    json_parse(text.buf, text.len, &file, &err) != 0)) {
-        rc = fault_from(v->f, &err);
+    int rc = files_read(&v->files, of->file, &text, v->err);
+    if (rc == 0 && (nodes_check(text.buf, text.len, v->err) != 0 ||
+                    json_parse(text.buf, text.len, &file, v->err) != 0)) {
+        rc = mismatch_code(v->err);
     }
     rc = rc == 0 ? make_again(r, of->cell, file, &expected) : rc;
     rc = rc == 0 ? compare(v, expected, &text) : rc;
@@ -261,14 +249,13 @@ static const cJSON *place_of(const struct verifying *v, size_t task, const cJSON
 static int take_result(struct rerun_reading *r, size_t stage, const char *text, size_t len)
 {
     cJSON *line = NULL;
-    struct err err;
-    int rc = json_parse(text, len, &line, &err);
+    int rc = json_parse(text, len, &line, r->v->err);
     const char *result = rc == 0 ? text_of(line, "result") : NULL;
     if (result != NULL) {
-        rc = json_parse_lax(result, strlen(result), &r->results[stage], &err);
+        rc = json_parse_lax(result, strlen(result), &r->results[stage], r->v->err);
     }
     cJSON_Delete(line);
-    return rc == 0 ? 0 : fault_from(r->v->f, &err);
+    return rc == 0 ? 0 : mismatch_code(r->v->err);
 }
 
 /* Releases the results of the cell before. */
@@ -314,9 +301,9 @@ static int read_records(struct rerun_reading *r)
     size_t len = 0;
     const cJSON *tasks = json_member(v->provenance, "tasks");
     const cJSON *said = tasks == NULL ? NULL : tasks->child;
-    int rc = lines_open(&l, &v->files, RECEIPT_RECORDS, RECEIPT_LINE_MAX, v->f);
+    int rc = lines_open(&l, &v->files, RECEIPT_RECORDS, RECEIPT_LINE_MAX, v->err);
     for (size_t task = 0; rc == 0 && r->at < r->n; task++) {
-        rc = lines_next(&l, &text, &len, v->f);
+        rc = lines_next(&l, &text, &len, v->err);
         if (rc != 0 || text == NULL) {
             break;
         }

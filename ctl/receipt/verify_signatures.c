@@ -18,9 +18,8 @@ static int check_one(struct verifying *v, const char *what, const cJSON *signatu
                      const struct strbuf *text)
 {
     struct signature_check check = {0};
-    struct err err;
     int rc = signature_json_check(signature, text->buf, text->len, v->spec->allowed_signers, &check,
-                                  &err);
+                                  v->err);
     if (rc == 0 && check.allowed) {
         verifying_says(v, "%s is signed by %s (%s), an allowed signer", what,
                        check.principal != NULL ? check.principal : "a key", check.fingerprint);
@@ -28,9 +27,9 @@ static int check_one(struct verifying *v, const char *what, const cJSON *signatu
         v->is_signed = false;
         verifying_says(v, "%s is signed by the key %s, for whom nothing here vouches", what,
                        check.fingerprint != NULL ? check.fingerprint : "?");
-        rc = rc == ERR_REFUSED && v->spec->must_be_allowed ? fault_from(v->f, &err) : 0;
+        rc = rc == ERR_REFUSED && v->spec->must_be_allowed ? mismatch_code(v->err) : 0;
     } else {
-        rc = fault_from(v->f, &err);
+        rc = mismatch_code(v->err);
     }
     signature_check_release(&check);
     return rc;
@@ -41,7 +40,7 @@ static int unsigned_part(struct verifying *v, const char *what)
 {
     v->is_signed = false;
     return v->program->sign_required
-               ? fault_says(v->f, "%s is not signed, and the plan demands it", what)
+               ? err_set(v->err, ERR_LOCK, "%s is not signed, and the plan demands it", what)
                : 0;
 }
 
@@ -56,13 +55,12 @@ static bool is_unsigned(const cJSON *o)
 static int check_lock(struct verifying *v)
 {
     struct strbuf text = STRBUF_INIT;
-    struct err err;
-    fault_at(v->f, RECEIPT_LOCK, 0);
+    err_at(v->err, RECEIPT_LOCK, 0);
     if (is_unsigned(v->lock->json)) {
         return unsigned_part(v, "the lock");
     }
-    int rc = lock_text(v->lock, &text, &err) != 0
-                 ? fault_from(v->f, &err)
+    int rc = lock_text(v->lock, &text, v->err) != 0
+                 ? mismatch_code(v->err)
                  : check_one(v, "the lock", json_member(v->lock->json, "signature"), &text);
     strbuf_release(&text);
     return rc;
@@ -72,17 +70,16 @@ static int check_lock(struct verifying *v)
 static int check_amendment(struct verifying *v, const cJSON *amendment, size_t number)
 {
     struct strbuf text = STRBUF_INIT;
-    struct err err;
     char what[40];
     char name[40];
     (void)snprintf(what, sizeof(what), "amendment %zu", number);
     (void)snprintf(name, sizeof(name), "amendments/%04zu.json", number);
-    fault_at(v->f, name, 0);
+    err_at(v->err, name, 0);
     if (is_unsigned(amendment)) {
         return unsigned_part(v, what);
     }
-    int rc = amendment_text(amendment, &text, &err) != 0
-                 ? fault_from(v->f, &err)
+    int rc = amendment_text(amendment, &text, v->err) != 0
+                 ? mismatch_code(v->err)
                  : check_one(v, what, json_member(amendment, "signature"), &text);
     strbuf_release(&text);
     return rc;
@@ -141,11 +138,10 @@ static void reviewers_release(struct reviewers *r)
 static int check_reviewer(struct verifying *v, struct reviewers *r, const struct strbuf *armored)
 {
     struct signature_check check = {0};
-    struct err err;
     int rc = signature_check(armored->buf, r->sums->buf, r->sums->len, v->spec->allowed_signers,
-                             &check, &err);
+                             &check, v->err);
     if (rc != 0 && rc != ERR_REFUSED) {
-        rc = fault_from(v->f, &err);
+        rc = mismatch_code(v->err);
     } else if (!is_named(r, check.fingerprint != NULL ? check.fingerprint : "?")) {
         /* one allowed reviewer is enough */
         v->is_vouched |= check.allowed;
@@ -162,13 +158,13 @@ static int check_reviewer(struct verifying *v, struct reviewers *r, const struct
 static int check_reviewer_file(struct verifying *v, struct reviewers *r, const char *name)
 {
     struct strbuf armored = STRBUF_INIT;
-    int rc = files_read(&v->files, name, &armored, v->f);
+    int rc = files_read(&v->files, name, &armored, v->err);
     if (rc == 0 && !is_checked(r, &armored)) {
-        rc =
-            r->n_files > RECEIPT_SIGNATURES_MAX
-                ? fault_says(v->f, "more than %zu different signatures; expected at most that many",
-                             RECEIPT_SIGNATURES_MAX)
-                : check_reviewer(v, r, &armored);
+        rc = r->n_files > RECEIPT_SIGNATURES_MAX
+                 ? err_set(v->err, ERR_LOCK,
+                           "more than %zu different signatures; expected at most that many",
+                           RECEIPT_SIGNATURES_MAX)
+                 : check_reviewer(v, r, &armored);
     }
     strbuf_release(&armored);
     return rc;
@@ -179,7 +175,7 @@ static int check_reviewers(struct verifying *v)
 {
     struct strbuf sums = STRBUF_INIT;
     struct reviewers r = {.sums = &sums};
-    int rc = files_read(&v->files, RECEIPT_SUMS, &sums, v->f);
+    int rc = files_read(&v->files, RECEIPT_SUMS, &sums, v->err);
     for (size_t i = 0; rc == 0 && i < v->files.n; i++) {
         if (layout_is_signature(v->files.items[i].name)) {
             rc = check_reviewer_file(v, &r, v->files.items[i].name);
@@ -233,19 +229,18 @@ static void judge_stamp(struct verifying *v, const struct timestamp_check *check
 }
 
 /* Removes the path that the message begins with, which is not one of the receipt. */
-static int bad_stamp(struct verifying *v, const char *path, struct err *err)
+static int bad_stamp(const char *path, struct err *err)
 {
     const size_t n = strlen(path);
     if (strncmp(err->msg, path, n) == 0 && strncmp(err->msg + n, ": ", 2) == 0) {
         memmove(err->msg, err->msg + n + 2, strlen(err->msg + n + 2) + 1);
     }
-    return fault_from(v->f, err);
+    return mismatch_code(err);
 }
 
 int verify_timestamp(struct verifying *v)
 {
     struct timestamp_check check = {0};
-    struct err err;
     if (!files_have(&v->files, RECEIPT_TSR)) {
         return 0;
     }
@@ -260,11 +255,11 @@ int verify_timestamp(struct verifying *v)
     char *of = xasprintf("/proc/self/fd/%d", lock);
     char *tsr = xasprintf("/proc/self/fd/%d", stamp);
     int rc = 0;
-    fault_at(v->f, RECEIPT_TSR, 0);
+    err_at(v->err, RECEIPT_TSR, 0);
     if (lock < 0 || stamp < 0) {
-        rc = fault_says(v->f, "was changed while the receipt was read");
-    } else if (timestamp_check(of, tsr, v->spec->ca, &check, &err) != 0) {
-        rc = bad_stamp(v, tsr, &err);
+        rc = err_set(v->err, ERR_LOCK, "was changed while the receipt was read");
+    } else if (timestamp_check(of, tsr, v->spec->ca, &check, v->err) != 0) {
+        rc = bad_stamp(tsr, v->err);
     } else {
         judge_stamp(v, &check);
     }

@@ -20,7 +20,7 @@ int verify_worker(struct verifying *v, const char *at, size_t stage, const cJSON
         return 0;
     }
     char *what = xasprintf("%s.worker is not the one that the lock pins", at);
-    int rc = fault_differs(v->f, what, locked, cJSON_IsString(said) ? said->valuestring : NULL);
+    int rc = err_differs(v->err, what, locked, cJSON_IsString(said) ? said->valuestring : NULL);
     free(what);
     return rc;
 }

@@ -1,4 +1,5 @@
 /* What verify says while it checks: lines about what holds, and the fault that ends it. */
+#include "base/text.h"
 #include "ctl/receipt/verify.h"
 
 #include <stdarg.h>
@@ -18,7 +19,7 @@ void verifying_says(struct verifying *v, const char *fmt, ...)
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    fault_show(shown, sizeof(shown), text);
+    text_copy_line(shown, sizeof(shown), text);
     json_push_string(v->established, shown);
 }
 
@@ -26,7 +27,7 @@ void verifying_says_whole(struct verifying *v, const char *text)
 {
     const size_t size = strlen(text) + 1;
     char *shown = xcalloc(size, 1);
-    fault_show(shown, size, text);
+    text_copy_line(shown, size, text);
     json_push_string(v->established, shown);
     free(shown);
 }

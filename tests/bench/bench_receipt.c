@@ -58,7 +58,7 @@ static int measure(size_t n_seeds, const char *limits, struct err *err)
         const struct verify_spec spec = {.folder = made.folder};
         struct verify_answer a;
         double since = cpu_seconds();
-        rc = receipt_verify(&spec, &a) == 0 ? 0 : fault_to_err(&a.fault, err);
+        rc = receipt_verify(&spec, &a) == 0 ? 0 : err_join(&a.fault, err);
         seconds[i] = cpu_seconds() - since;
         verify_answer_release(&a);
     }

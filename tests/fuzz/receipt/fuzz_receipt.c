@@ -60,7 +60,7 @@ static void check(const char *folder)
     const struct verify_spec spec = {.folder = folder};
     struct verify_answer a;
     int rc = receipt_verify(&spec, &a);
-    if (rc != a.fault.code || (rc != 0 && a.fault.what[0] == '\0') || a.json == NULL) {
+    if (rc != a.fault.code || (rc != 0 && a.fault.msg[0] == '\0') || a.json == NULL) {
         abort();
     }
     verify_answer_release(&a);
@@ -78,7 +78,7 @@ static void write_at(const char *name, const void *data, size_t size)
 static void sum_again(void)
 {
     struct receipt_files files;
-    struct fault f = {0};
+    struct err f = {0};
     struct strbuf text = STRBUF_INIT;
     if (files_open(&files, made.folder, &f) == 0 && sums_make(&files, &text, &f) == 0) {
         write_at("SHA256SUMS", text.buf, text.len);
@@ -123,12 +123,12 @@ static void try_file(const char *name, const uint8_t *data, size_t size)
 static void try_tar(const uint8_t *data, size_t size)
 {
     struct err err;
-    struct fault f = {0};
+    struct err f = {0};
     char *path = path_join(scratch, "in.tar");
     char *folder = path_join(scratch, "taken");
     must(file_write_atomic(path, data, size, 0600, &err), &err);
     must(dir_make(folder, 0700, &err), &err);
-    if (tar_read(path, folder, &f) != 0 && f.what[0] == '\0') {
+    if (tar_read(path, folder, &f) != 0 && f.msg[0] == '\0') {
         abort();
     }
     must(dir_remove(folder, &err), &err);

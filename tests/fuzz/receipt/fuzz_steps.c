@@ -33,7 +33,7 @@ static int fds[TARGET_NR];
 static struct verify_answer answer;
 static struct verify_spec spec;
 static struct verifying v = {
-    .spec = &spec, .out = &answer, .f = &answer.fault, .files = {.fd = -1}};
+    .spec = &spec, .out = &answer, .err = &answer.fault, .files = {.fd = -1}};
 
 static void must(bool ok)
 {
@@ -76,8 +76,8 @@ static void make_once(void)
     spec.folder = made.folder;
     arena_init(&v.arena);
     v.established = json_array();
-    must(files_open(&v.files, made.folder, v.f) == 0 && verify_lock(&v) == 0);
-    must(history_read(&v.history, v.program, v.lock, &v.files, v.f) == 0);
+    must(files_open(&v.files, made.folder, v.err) == 0 && verify_lock(&v) == 0);
+    must(history_read(&v.history, v.program, v.lock, &v.files, v.err) == 0);
     must(verify_records(&v) == 0 && verify_verdict(&v) == 0 && verify_provenance(&v) == 0);
     for (size_t i = 0; i < TARGET_NR; i++) {
         char *path = path_join(made.folder, names[i]);
@@ -105,7 +105,7 @@ static int run_step(enum target t)
     w.established = json_array();
     switch (t) {
     case JOURNAL:
-        rc = history_read(&w.history, v.program, v.lock, &v.files, v.f);
+        rc = history_read(&w.history, v.program, v.lock, &v.files, v.err);
         history_release(&w.history);
         break;
     case RECORDS:
@@ -154,10 +154,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         forge_chain(&now);
     }
     put(t, &now);
-    fault_clear(v.f);
+    err_clear(v.err);
     int rc = run_step(t);
     bool same = now.len == old->len && memcmp(now.buf, old->buf, now.len) == 0;
-    must(rc == 0 ? v.f->what[0] == '\0' : rc == v.f->code && v.f->what[0] != '\0');
+    must(rc == 0 ? v.err->msg[0] == '\0' : rc == v.err->code && v.err->msg[0] != '\0');
     must(rc != 0 || same || t == JOURNAL || t == PROVENANCE);
     put(t, old);
     strbuf_release(&now);

@@ -37,7 +37,7 @@ static void make_once(void)
 {
     static const char *const names[] = {"SHA256SUMS", "VERIFY.md", "amendments/0001.json",
                                         "grid.toml"};
-    struct fault f = {0};
+    struct err f = {0};
     struct err err;
     must(mkdtemp(folder) != NULL);
     (void)atexit(clean_up);
@@ -68,13 +68,13 @@ static void check_name(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct fault f = {0};
+    struct err f = {0};
     if (sums_fd < 0) {
         make_once();
     }
     check_name(data, size);
     must(ftruncate(sums_fd, 0) == 0 && pwrite(sums_fd, data, size, 0) == (ssize_t)size);
     bool same = size == right.len && memcmp(data, right.buf, size) == 0;
-    must((sums_check(&files, &f) == 0) == same && same == (f.what[0] == '\0'));
+    must((sums_check(&files, &f) == 0) == same && same == (f.msg[0] == '\0'));
     return 0;
 }

@@ -41,7 +41,7 @@ static void make_once(void)
 static void check_taken(int rc)
 {
     struct receipt_files files;
-    struct fault f = {0};
+    struct err f = {0};
     struct name_list names;
     struct err err;
     must(files_open(&files, taken, &f) == 0 && (rc != 0 || files.n > 0));
@@ -52,7 +52,7 @@ static void check_taken(int rc)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct fault f = {0};
+    struct err f = {0};
     struct err err;
     char path[40];
     if (taken == NULL) {
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     must(dir_make(taken, 0700, &err) == 0);
     int rc = tar_read(path, taken, &f);
-    must(rc == f.code && (rc == 0) == (f.what[0] == '\0'));
+    must(rc == f.code && (rc == 0) == (f.msg[0] == '\0'));
     check_taken(rc);
     must(dir_remove(taken, &err) == 0);
     (void)close(fd);

@@ -376,7 +376,7 @@ static int provenance(struct maker *k, const struct verdict *v)
 {
     struct receipt_files files = {.fd = -1};
     struct history h = {0};
-    struct fault f = {0};
+    struct err f = {0};
     char *from = path_join(k->folder, "journal.jsonl");
     char *folder = xasprintf("%s.journal", k->folder);
     char *to = path_join(folder, "journal.jsonl");
@@ -384,7 +384,7 @@ static int provenance(struct maker *k, const struct verdict *v)
     rc = rc == 0 ? file_copy(from, to, 0600, k->err) : rc;
     if (rc == 0 && (files_open(&files, folder, &f) != 0 ||
                     history_read(&h, k->program, k->lock, &files, &f) != 0)) {
-        rc = fault_to_err(&f, k->err);
+        rc = err_join(&f, k->err);
     }
     rc = rc == 0 ? write_provenance(k, &h, v) : rc;
     rc = rc == 0 ? dir_remove(folder, k->err) : rc;

@@ -89,7 +89,7 @@ static cJSON *subjects(const struct receipt_files *files)
 static int forge_statement(const struct receipt_files *files, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
-    struct fault f = {0};
+    struct err f = {0};
     cJSON *statement = NULL;
     int rc = 0;
     if (files_read_json(files, RECEIPT_STATEMENT, &statement, &f) == 0) {
@@ -110,14 +110,14 @@ int forge_sums(const char *folder, struct err *err)
 {
     struct receipt_files files = {.fd = -1};
     struct strbuf text = STRBUF_INIT;
-    struct fault f = {0};
+    struct err f = {0};
     int rc = files_open(&files, folder, &f) == 0 && sums_make(&files, &text, &f) == 0
                  ? forge_statement(&files, err)
-                 : fault_to_err(&f, err);
+                 : err_join(&f, err);
     strbuf_clear(&text);
     if (rc == 0) {
         rc = sums_make(&files, &text, &f) == 0 ? write_at(folder, RECEIPT_SUMS, &text, err)
-                                               : fault_to_err(&f, err);
+                                               : err_join(&f, err);
     }
     files_release(&files);
     strbuf_release(&text);

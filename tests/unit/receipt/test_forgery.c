@@ -409,12 +409,12 @@ static void expect(const struct world *w, const struct forgery *f)
                            is_told(told, "anyone can make another set of these files") &&
                            is_told(told, "the times are its maker's word")
                      : rc == ERR_LOCK && strcmp(a.fault.file, f->where) == 0 &&
-                           strstr(a.fault.what, f->what) != NULL && a.level == LEVEL_NONE &&
+                           strstr(a.fault.msg, f->what) != NULL && a.level == LEVEL_NONE &&
                            cJSON_GetArraySize(told) == 0;
     if (!right) {
         print_error("%s: wanted %s: %s; is %s:%zu: %s (%s, %s)\n", f->name,
                     f->where == NULL ? "nothing" : f->where, f->what == NULL ? "" : f->what,
-                    a.fault.file, a.fault.line, a.fault.what, a.fault.expected, a.fault.found);
+                    a.fault.file, a.fault.line, a.fault.msg, a.fault.expected, a.fault.found);
     }
     assert_true(right);
     verify_answer_release(&a);
@@ -567,10 +567,9 @@ static void test_revived(void **state)
         forge_all(w);
         assert_int_not_equal(receipt_verify(&(struct verify_spec){.folder = w->made.folder}, &a),
                              0);
-        const bool refused = strstr(a.fault.what, "was not paused for failures") != NULL;
+        const bool refused = strstr(a.fault.msg, "was not paused for failures") != NULL;
         if (refused == cases[i].allowed) {
-            print_error("%s: %s:%zu: %s\n", cases[i].name, a.fault.file, a.fault.line,
-                        a.fault.what);
+            print_error("%s: %s:%zu: %s\n", cases[i].name, a.fault.file, a.fault.line, a.fault.msg);
         }
         assert_int_equal(refused, !cases[i].allowed);
         verify_answer_release(&a);
@@ -586,10 +585,10 @@ static void test_swapped(void **state)
     static const char *const names[] = {RECEIPT_GRID, RECEIPT_LOCK};
     const struct world *w = *state;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        struct fault f = {0};
+        struct err f = {0};
         struct verify_answer a = {.json = NULL};
         struct verify_spec spec = {.folder = w->made.folder};
-        struct verifying v = {.spec = &spec, .out = &a, .f = &f, .files = {.fd = -1}};
+        struct verifying v = {.spec = &spec, .out = &a, .err = &f, .files = {.fd = -1}};
         char *path = path_of(w, names[i]);
         char *away = path_join(w->folder, "away");
         char *to = path_absolute(NULL, away);

@@ -266,11 +266,11 @@ static void expect(const struct world *w, const char *name, const char *where, c
     int rc = receipt_verify(&spec, &a);
     bool right = where == NULL ? rc == 0
                                : rc != 0 && strcmp(a.fault.file, where) == 0 &&
-                                     strstr(a.fault.what, what) != NULL && a.level == LEVEL_NONE;
+                                     strstr(a.fault.msg, what) != NULL && a.level == LEVEL_NONE;
     if (!right) {
         print_error("%s: wanted %s: %s; is %s:%zu: %s (%s, %s)\n", name,
                     where == NULL ? "nothing" : where, what == NULL ? "" : what, a.fault.file,
-                    a.fault.line, a.fault.what, a.fault.expected, a.fault.found);
+                    a.fault.line, a.fault.msg, a.fault.expected, a.fault.found);
     }
     assert_true(right);
     verify_answer_release(&a);
@@ -466,10 +466,10 @@ static void test_other_files(void **state)
         const struct verify_spec spec = {.folder = w->made.folder};
         struct verify_answer a;
         assert_int_equal(receipt_verify(&spec, &a), ERR_LOCK);
-        if (strstr(a.fault.what, CASES[i].what) == NULL) {
-            print_error("%s: %s\n", CASES[i].name, a.fault.what);
+        if (strstr(a.fault.msg, CASES[i].what) == NULL) {
+            print_error("%s: %s\n", CASES[i].name, a.fault.msg);
         }
-        assert_non_null(strstr(a.fault.what, CASES[i].what));
+        assert_non_null(strstr(a.fault.msg, CASES[i].what));
         verify_answer_release(&a);
         assert_int_equal(unlink(path), 0);
         (void)rmdir(parent);

@@ -173,14 +173,14 @@ static void test_tar_end(void **state)
     char *to = path_join(w->folder, "taken");
     char *zeros = xcalloc((size_t)3 << 20, 1);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct fault f = {0};
+        struct err f = {0};
         struct err err;
         assert_int_equal(file_copy(w->made.tar, tar, 0600, &err), 0);
         append(tar, zeros, cases[i].zeros);
         append(tar, cases[i].more, strlen(cases[i].more));
         assert_int_equal(dir_make(to, 0700, &err), 0);
         assert_int_equal(tar_read(tar, to, &f), cases[i].what == NULL ? 0 : ERR_LOCK);
-        assert_true(cases[i].what == NULL || strstr(f.what, cases[i].what) != NULL);
+        assert_true(cases[i].what == NULL || strstr(f.msg, cases[i].what) != NULL);
         assert_int_equal(dir_remove(to, &err), 0);
         assert_int_equal(unlink(tar), 0);
     }
@@ -192,7 +192,7 @@ static void test_tar_end(void **state)
 static void test_tar(void **state)
 {
     struct world *w = *state;
-    struct fault f = {0};
+    struct err f = {0};
     struct err err;
     char *to = path_join(w->folder, "taken");
     assert_int_equal(dir_make(to, 0700, &err), 0);
@@ -233,7 +233,7 @@ static void test_changed_meanwhile(void **state)
     struct err err;
     struct strbuf text = STRBUF_INIT;
     struct receipt_files files = {.fd = -1};
-    struct fault f = {0};
+    struct err f = {0};
     char *folder = path_join(w->folder, "changing");
     char *inner = path_join(folder, "amendments");
     char *one = path_join(inner, "0001.json");
@@ -258,7 +258,7 @@ static void test_changed_meanwhile(void **state)
     assert_int_equal(unlink(grid), 0);
     assert_int_equal(mkfifo(grid, 0600), 0);
     assert_int_equal(files_read(&files, "grid.toml", &text, &f), ERR_LOCK);
-    assert_string_equal(f.what, "was changed while the receipt was read");
+    assert_string_equal(f.msg, "was changed while the receipt was read");
     assert_int_equal(unlink(grid), 0);
     assert_int_equal(file_write_atomic(grid, "{}", 2, 0600, &err), 0);
     assert_int_equal(truncate(grid, RECEIPT_WHOLE_MAX + 1), 0);
@@ -292,13 +292,13 @@ static void test_near(void **state)
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
         struct strbuf expected = STRBUF_INIT;
         struct strbuf found = STRBUF_INIT;
-        struct fault f = {0};
+        struct err f = {0};
         size_t n = 0;
         strbuf_adds(&expected, CASES[i].expected);
         strbuf_adds(&found, CASES[i].found);
-        assert_int_equal(fault_compare_text_near(&f, &expected, &found, &n) == 0, CASES[i].near);
+        assert_int_equal(mismatch_texts_near(&f, &expected, &found, &n) == 0, CASES[i].near);
         assert_int_equal(n, CASES[i].near || i == 6 ? 1 : 0);
-        assert_int_equal(fault_compare_text(&f, &expected, &found), ERR_LOCK);
+        assert_int_equal(mismatch_texts(&f, &expected, &found), ERR_LOCK);
         strbuf_release(&expected);
         strbuf_release(&found);
     }
@@ -329,8 +329,8 @@ static void expect_fault(const char *folder, const char *file, const char *what)
     const struct verify_spec spec = {.folder = folder};
     struct verify_answer a;
     assert_int_equal(receipt_verify(&spec, &a), ERR_LOCK);
-    if (strcmp(a.fault.file, file) != 0 || strstr(a.fault.what, what) == NULL) {
-        fail_msg("wanted %s: %s; is %s: %s", file, what, a.fault.file, a.fault.what);
+    if (strcmp(a.fault.file, file) != 0 || strstr(a.fault.msg, what) == NULL) {
+        fail_msg("wanted %s: %s; is %s: %s", file, what, a.fault.file, a.fault.msg);
     }
     verify_answer_release(&a);
 }

@@ -371,7 +371,7 @@ static void test_claims(void **state)
 static void sum_again(const char *folder)
 {
     struct receipt_files files;
-    struct fault f = {0};
+    struct err f = {0};
     struct err err;
     struct strbuf text = STRBUF_INIT;
     char *path = path_join(folder, "SHA256SUMS");
@@ -458,7 +458,7 @@ static void test_changed(void **state)
         int rc = verify_changed(&made, rows[i].from, rows[i].to, &a);
         if (rc != rows[i].code || strcmp(a.fault.file, "reruns/a.json") != 0) {
             fail_msg("%s -> %s: code %d, %s: %s", rows[i].from, rows[i].to, rc, a.fault.file,
-                     a.fault.what);
+                     a.fault.msg);
         }
         verify_answer_release(&a);
     }

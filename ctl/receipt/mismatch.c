@@ -1,115 +1,38 @@
 /*
- * A fault holds copies, cut and cleaned, so that it outlives the receipt and can be printed as it
- * is. Comparing trees goes through objects by sorted lists of their members: cJSON's own search is
+ * Comparing trees goes through objects by sorted lists of their members: cJSON's own search is
  * linear, and a hostile file may have millions of members in one object.
  */
-#include "ctl/receipt/fault.h"
+#include "ctl/receipt/mismatch.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/nodes.h"
 
-void fault_clear(struct fault *f)
-{
-    *f = (struct fault){0};
-}
-
-void fault_show(char *to, size_t size, const char *text)
-{
-    size_t n = strlen(text);
-    n = n < size ? n : text_whole_chars(text, size - 1);
-    memcpy(to, text, n);
-    to[n] = '\0';
-    text_make_utf8(to);
-    for (unsigned char *c = (unsigned char *)to; *c != '\0'; c++) {
-        /* C1 control characters, in two bytes */
-        if (*c == 0xc2 && c[1] < 0xa0) { /* U+0080 to U+009F */
-            *c = '?';
-            c[1] = '?';
-        }
-        *c = *c < 0x20 || *c == 0x7f ? '?' : *c;
-    }
-}
-
-void fault_at(struct fault *f, const char *file, size_t line)
-{
-    fault_show(f->file, sizeof(f->file), file);
-    f->line = line;
-}
-
-int fault_says(struct fault *f, const char *fmt, ...)
-{
-    char text[512];
-    va_list args;
-    va_start(args, fmt);
-    (void)vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
-    fault_show(f->what, sizeof(f->what), text);
-    f->expected[0] = '\0';
-    f->found[0] = '\0';
-    return f->code = ERR_LOCK;
-}
-
-int fault_differs(struct fault *f, const char *what, const char *expected, const char *found)
-{
-    (void)fault_says(f, "%s", what);
-    fault_show(f->expected, sizeof(f->expected), expected == NULL ? "nothing" : expected);
-    fault_show(f->found, sizeof(f->found), found == NULL ? "nothing" : found);
-    return f->code;
-}
-
-int fault_differs_int(struct fault *f, const char *what, long long expected, long long found)
-{
-    char a[32];
-    char b[32];
-    (void)snprintf(a, sizeof(a), "%lld", expected);
-    (void)snprintf(b, sizeof(b), "%lld", found);
-    return fault_differs(f, what, a, b);
-}
-
 /* Codes that say nothing about the receipt are kept; all others become ERR_LOCK. */
-int fault_from(struct fault *f, const struct err *err)
+int mismatch_code(struct err *err)
 {
-    (void)fault_says(f, "%s", err->msg);
     bool unread = err->code == ERR_VERSION || err->code == ERR_IO || err->code == ERR_NO_SPACE ||
                   err->code == ERR_NOT_FOUND || err->code == ERR_TIMEOUT;
-    return f->code = unread ? err->code : ERR_LOCK;
-}
-
-int fault_to_err(const struct fault *f, struct err *err)
-{
-    char line[32] = "";
-    char values[400] = "";
-    if (f->line > 0) {
-        (void)snprintf(line, sizeof(line), ":%zu", f->line);
-    }
-    if (f->expected[0] != '\0' || f->found[0] != '\0') {
-        (void)snprintf(values, sizeof(values), ": expected %s, found %s", f->expected, f->found);
-    }
-    return err_set(err, f->code, "%s%s%s%s%s", f->file, line, f->file[0] == '\0' ? "" : ": ",
-                   f->what, values);
+    return err->code = unread ? err->code : ERR_LOCK;
 }
 
 /* ---- trees ---- */
 
-/* The fault for two values; NULL is an absent one. */
-static int values_differ(struct fault *f, const char *at, const cJSON *expected, const cJSON *found)
+/* Reports two values; NULL is an absent one. */
+static int values_differ(struct err *err, const char *at, const cJSON *expected, const cJSON *found)
 {
     struct strbuf a = STRBUF_INIT;
     struct strbuf b = STRBUF_INIT;
     struct err ignored;
     bool shown = (expected == NULL || json_line(expected, &a, &ignored) == 0) &&
                  (found == NULL || json_line(found, &b, &ignored) == 0);
-    int rc = fault_differs(f, at[0] == '\0' ? "the whole" : at,
-                           expected == NULL || !shown ? NULL : a.buf,
-                           found == NULL || !shown ? NULL : b.buf);
+    int rc = err_differs(err, at[0] == '\0' ? "the whole" : at,
+                         expected == NULL || !shown ? NULL : a.buf,
+                         found == NULL || !shown ? NULL : b.buf);
     strbuf_release(&a);
     strbuf_release(&b);
     return rc;
@@ -117,7 +40,7 @@ static int values_differ(struct fault *f, const char *at, const cJSON *expected,
 
 /* The state of a comparison: the path so far, and how far apart numbers may be. */
 struct comparing {
-    struct fault *f;
+    struct err *err;
     struct strbuf at;
     double near;   /* 0: not at all; else of the greater one */
     size_t n_near; /* that were not the same, and near */
@@ -135,7 +58,7 @@ static int compare_member(struct comparing *c, const char *key, size_t index,
     } else {
         strbuf_addf(&c->at, "[%zu]", index);
     }
-    int rc = pair[0] == NULL || pair[1] == NULL ? values_differ(c->f, c->at.buf, pair[0], pair[1])
+    int rc = pair[0] == NULL || pair[1] == NULL ? values_differ(c->err, c->at.buf, pair[0], pair[1])
                                                 : compare(c, pair[0], pair[1]);
     c->at.len = n;
     c->at.buf[n] = '\0';
@@ -240,7 +163,7 @@ static int compare(struct comparing *c, const cJSON *expected, const cJSON *foun
         same = (expected->type & 0xff) == (found->type & 0xff) && !cJSON_IsObject(expected) &&
                !cJSON_IsArray(expected) && !cJSON_IsNumber(expected) && !cJSON_IsString(expected);
     }
-    return same ? 0 : values_differ(c->f, c->at.buf, expected, found);
+    return same ? 0 : values_differ(c->err, c->at.buf, expected, found);
 }
 
 /* Starts a comparison whose paths begin with `at`. */
@@ -255,16 +178,16 @@ static int compare_from(struct comparing *c, const char *at, const cJSON *expect
     return rc;
 }
 
-int fault_compare(struct fault *f, const char *at, const cJSON *expected, const cJSON *found)
+int mismatch_trees(struct err *err, const char *at, const cJSON *expected, const cJSON *found)
 {
-    struct comparing c = {.f = f};
+    struct comparing c = {.err = err};
     return compare_from(&c, at, expected, found);
 }
 
-int fault_compare_near(struct fault *f, const char *at, const cJSON *expected, const cJSON *found,
-                       size_t *n_near)
+int mismatch_trees_near(struct err *err, const char *at, const cJSON *expected, const cJSON *found,
+                        size_t *n_near)
 {
-    struct comparing c = {.f = f, .near = FAULT_NEAR};
+    struct comparing c = {.err = err, .near = MISMATCH_NEAR};
     int rc = compare_from(&c, at, expected, found);
     *n_near += c.n_near;
     return rc;
@@ -298,40 +221,40 @@ static bool is_pretty(const cJSON *o, const struct strbuf *text)
 static int compare_texts(struct comparing *c, const struct strbuf *expected,
                          const struct strbuf *found)
 {
-    struct fault *f = c->f;
+    struct err *err = c->err;
     cJSON *a = NULL;
     cJSON *b = NULL;
-    struct err err = {0};
+    struct err ignored;
     if (expected->len == found->len && memcmp(expected->buf, found->buf, found->len) == 0) {
         return 0;
     }
-    f->line = line_of_difference(expected, found);
-    if (nodes_check(found->buf, found->len, &err) != 0 ||
-        json_parse(found->buf, found->len, &b, &err) != 0) {
-        return fault_from(f, &err);
+    err->line = line_of_difference(expected, found);
+    if (nodes_check(found->buf, found->len, err) != 0 ||
+        json_parse(found->buf, found->len, &b, err) != 0) {
+        return mismatch_code(err);
     }
     int rc = 0;
-    if (json_parse(expected->buf, expected->len, &a, &err) == 0) {
+    if (json_parse(expected->buf, expected->len, &a, &ignored) == 0) {
         rc = compare_from(c, "", a, b);
     }
     if (rc == 0 && (c->n_near == 0 || !is_pretty(b, found))) {
-        rc = fault_says(f, "says the same in other bytes than those it is made of");
+        rc = err_set(err, ERR_LOCK, "says the same in other bytes than those it is made of");
     }
     cJSON_Delete(a);
     cJSON_Delete(b);
     return rc;
 }
 
-int fault_compare_text(struct fault *f, const struct strbuf *expected, const struct strbuf *found)
+int mismatch_texts(struct err *err, const struct strbuf *expected, const struct strbuf *found)
 {
-    struct comparing c = {.f = f};
+    struct comparing c = {.err = err};
     return compare_texts(&c, expected, found);
 }
 
-int fault_compare_text_near(struct fault *f, const struct strbuf *expected,
-                            const struct strbuf *found, size_t *n_near)
+int mismatch_texts_near(struct err *err, const struct strbuf *expected, const struct strbuf *found,
+                        size_t *n_near)
 {
-    struct comparing c = {.f = f, .near = FAULT_NEAR};
+    struct comparing c = {.err = err, .near = MISMATCH_NEAR};
     int rc = compare_texts(&c, expected, found);
     *n_near += c.n_near;
     return rc;
