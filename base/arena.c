@@ -1,3 +1,7 @@
+/*
+ * Blocks are linked newest first and grow geometrically; clearing leaves one block that holds as
+ * much as all of them did, so that a loop that clears allocates once.
+ */
 #include "base/arena.h"
 
 #include <stdalign.h>

@@ -1,3 +1,7 @@
+/*
+ * Wall time is written in UTC with three decimals of a second: the form is that of journals and
+ * locks.
+ */
 #include "base/clock.h"
 
 #include <errno.h>

@@ -9,7 +9,7 @@
 
 struct mono_time {
     int64_t ms; /* of this boot, awake (CLOCK_MONOTONIC, as libuv's timers): a machine that slept
-                   has given nobody time to work, so no deadline passes meanwhile */
+                   has given no process time to work, so no deadline passes meanwhile */
 };
 
 struct wall_time {

@@ -1,3 +1,7 @@
+/*
+ * Items are kept in the order in which they were added and sorted by place only for printing, so
+ * that of several items at one place the first found comes first.
+ */
 #include "base/diag.h"
 
 #include <stdarg.h>
@@ -65,7 +69,7 @@ static int by_place(const void *a, const void *b)
     if (x->column != y->column) {
         return x->column < y->column ? -1 : 1;
     }
-    return x < y ? -1 : (x > y ? 1 : 0); /* as added: the items lie in one array */
+    return x < y ? -1 : (x > y ? 1 : 0); /* as added: the items are in one array */
 }
 
 static const struct diag_item **sorted(const struct diag *d)

@@ -26,7 +26,7 @@ struct diag {
     size_t n_items;
     size_t cap;
     size_t n_errors;
-    size_t n_dropped; /* over DIAG_MAX, counted and said at the end */
+    size_t n_dropped; /* over DIAG_MAX, counted and printed at the end */
 };
 
 #define DIAG_MAX 200
@@ -39,8 +39,7 @@ void diag_add(struct diag *d, enum diag_level level, unsigned line, unsigned col
 void diag_print(const struct diag *d, FILE *out);
 /* The errors alone. */
 void diag_print_errors(const struct diag *d, FILE *out);
-/* 0 when there is no error; else sets ERR_INVALID with the first error and how many more there are.
- */
+/* Returns 0 without errors; else sets ERR_INVALID with the first error and how many more follow. */
 int diag_result(const struct diag *d, struct err *err) MUST_CHECK;
 
 #endif

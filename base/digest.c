@@ -1,3 +1,8 @@
+/*
+ * SHA-256 of bytes, files and folders. A folder is walked first; then as many threads as the
+ * machine has cores hash its files, and the digest is that of the sorted list of names and
+ * digests.
+ */
 #include "base/digest.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* How many bytes were hashed, for whoever shows how far it has come. */
+/* How many bytes were hashed, for a progress display. */
 #ifndef BASE_DIGEST_METER_H
 #define BASE_DIGEST_METER_H
 
@@ -10,7 +10,7 @@
 void digest_meter(_Atomic int64_t *bytes);
 
 /* Sum of the sizes of the regular files at path, which is one or a folder of them; 0 where that
- * cannot be told. */
+ * is not known. */
 int64_t digest_bytes_at(const char *path);
 
 #endif

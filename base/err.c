@@ -1,3 +1,7 @@
+/*
+ * Every message passes through err_set(), which cuts and cleans it: callers may format foreign
+ * text.
+ */
 #include "base/err.h"
 
 #include <assert.h>

@@ -19,14 +19,14 @@ enum err_code {
     ERR_USAGE = -1,     /* the caller's words are off (exit 2) */
     ERR_LOCK = -2,      /* lock mismatch, drift or tampering (exit 3) */
     ERR_INVALID = -3,   /* the program is invalid (exit 5) */
-    ERR_NO_DAEMON = -4, /* nobody answers on the socket (exit 6) */
-    ERR_IO = -5,        /* the operating system said no; its words are in the message */
+    ERR_NO_DAEMON = -4, /* no daemon answers on the socket (exit 6) */
+    ERR_IO = -5,        /* the operating system failed; its words are in the message */
     ERR_NO_SPACE = -6,  /* ENOSPC or EDQUOT */
     ERR_NOT_FOUND = -7,
     ERR_EXISTS = -8,
     ERR_SYNTAX = -9, /* malformed text from outside */
     ERR_RANGE = -10, /* a number from outside its range, or something over its size limit */
-    ERR_BUSY = -11,  /* somebody else holds it */
+    ERR_BUSY = -11,  /* another process holds it */
     ERR_TIMEOUT = -12,
     ERR_PROTOCOL = -13, /* the peer or worker broke the protocol */
     ERR_REFUSED = -14,  /* allowed never or not now; the message says why */

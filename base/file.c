@@ -1,3 +1,7 @@
+/*
+ * Reading with a limit, atomic writing (temporary file, sync, rename, sync of the folder), folders
+ * and their checks. Messages begin with the verb and the path: "open cells/x: Permission denied".
+ */
 #include "base/file.h"
 
 #include <dirent.h>

@@ -17,13 +17,13 @@ struct stat;
 
 enum file_kind { FILE_ABSENT, FILE_REGULAR, FILE_FOLDER, FILE_OTHER };
 
-/* What lies at path, links followed. FILE_ABSENT also where it cannot be told: for what decides
- * about somebody's work, take file_look(). */
+/* Returns what is at path, links followed. FILE_ABSENT also where that cannot be determined: what
+ * decides about a user's work calls file_look(). */
 enum file_kind file_kind_at(const char *path);
 /* The same; absent is only what certainly is not there (ENOENT, ENOTDIR), anything else that keeps
- * it from being looked at (EIO, EACCES, a stale handle, ...) is ERR_IO. */
+ * it from being examined (EIO, EACCES, a stale handle, ...) is ERR_IO. */
 int file_look(const char *path, enum file_kind *kind, struct err *err) MUST_CHECK;
-/* lstat(2), with ERR_NOT_FOUND and ERR_IO told apart likewise. */
+/* lstat(2), with ERR_NOT_FOUND and ERR_IO kept apart likewise. */
 int file_lstat(const char *path, struct stat *st, struct err *err) MUST_CHECK;
 
 /* Appends the whole regular file to out. ERR_RANGE over max_bytes, ERR_INVALID for a folder or
@@ -54,7 +54,7 @@ void file_writer_release(struct file_writer *w);
 /* All of data to fd, across short writes and EINTR. */
 int file_write_all(int fd, const void *data, size_t len, struct err *err) MUST_CHECK;
 
-/* A file of these bytes that lies on no disk and is gone when it is closed; read from its start.
+/* A file of these bytes that is on no disk and is gone when it is closed; read from its start.
  * For a child that takes files only: never descriptor 0, 1 or 2, even where those are closed.
  * /proc/PID/fd shows it as "/memfd:<name> (deleted)". */
 int file_in_memory(const char *name, const void *data, size_t len, int *fd,
@@ -69,10 +69,10 @@ int dir_make(const char *path, mode_t mode, struct err *err) MUST_CHECK;
 int dir_make_durable(const char *path, mode_t mode, struct err *err) MUST_CHECK;
 /* ERR_REFUSED when the folder belongs to another user, or group or others may write to it. */
 int dir_check_private(const char *path, struct err *err) MUST_CHECK;
-/* The same, and when it is a symbolic link, whoever made that: for a name in a folder in which
+/* The same, and when it is a symbolic link, whichever user made it: for a name in a folder in which
  * others may make names. */
 int dir_check_own(const char *path, struct err *err) MUST_CHECK;
-/* ERR_REFUSED when somebody else could rename or remove a folder of ours in it: it belongs to
+/* ERR_REFUSED when another user could rename or remove a folder of ours in it: it belongs to
  * another user, who is not root, or group or others may write to it and its sticky bit is not set.
  */
 int dir_check_keeps(const char *path, struct err *err) MUST_CHECK;
@@ -99,12 +99,12 @@ char *path_join(const char *a, const char *b) __attribute__((returns_nonnull));
 /* The folder part ("." when there is none) and the last component. */
 char *path_folder(const char *path) __attribute__((returns_nonnull));
 const char *path_name(const char *path) __attribute__((returns_nonnull));
-/* A relative path whose every step leads further down: what others say lies in a folder of ours. */
+/* A relative path whose every step leads further down: what others name inside a folder of ours. */
 bool path_stays_inside(const char *path);
 /* Absolute form without resolving links; relative paths are taken from base (or the working
  * directory). */
 char *path_absolute(const char *base, const char *path) __attribute__((returns_nonnull));
-/* The folder this executable lies in, or an error. */
+/* The folder of this executable, or an error. */
 int path_of_self(struct strbuf *out, struct err *err) MUST_CHECK;
 
 /* Free bytes for an unprivileged writer on path's file system; -1 when it cannot be asked. */
@@ -128,10 +128,10 @@ bool disk_has_room(const struct disk_room *room, int tenths, const char **what);
  * also when it is killed, where the file system has files without a name. */
 int disk_try(const char *folder, int64_t bytes, struct err *err) MUST_CHECK;
 
-/* flock(2), close-on-exec unless `inherit`. *fd is -1 when somebody else holds it (not an error).
+/* flock(2), close-on-exec unless `inherit`. *fd is -1 when another process holds it (not an error).
  */
 int lock_try(const char *path, bool inherit, int *fd, struct err *err) MUST_CHECK;
-/* Whether somebody holds it; an absent file is not held. Takes nothing. */
+/* Whether any process holds it; an absent file is not held. Takes nothing. */
 int lock_is_held(const char *path, bool *held, struct err *err) MUST_CHECK;
 
 #endif

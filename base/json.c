@@ -280,7 +280,7 @@ void json_push_number(cJSON *array, double value)
     json_push(array, number_or_null(value));
 }
 
-/* cJSON_Duplicate() lends keys that are constant, which those of an arena are said to be. */
+/* cJSON_Duplicate() lends keys that are constant, as those of an arena are marked. */
 static void own_keys(cJSON *v)
 {
     cJSON *m;

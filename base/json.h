@@ -28,7 +28,7 @@
 int json_parse(const char *text, size_t len, cJSON **out, struct err *err) MUST_CHECK;
 int json_read_file(const char *path, size_t max_bytes, cJSON **out, struct err *err) MUST_CHECK;
 
-/* The same for what a worker wrote: NaN, Infinity and -Infinity where a value may stand, which
+/* The same for what a worker wrote: NaN, Infinity and -Infinity where a value may be, which
  * Python's json module writes although JSON has no such thing, are read as null. */
 int json_parse_lax(const char *text, size_t len, cJSON **out, struct err *err) MUST_CHECK;
 int json_read_file_lax(const char *path, size_t max_bytes, cJSON **out, struct err *err) MUST_CHECK;
@@ -95,7 +95,7 @@ void json_put_null(cJSON *obj, const char *key);
 void json_push(cJSON *array, cJSON *value); /* takes value over */
 void json_push_string(cJSON *array, const char *value);
 void json_push_number(cJSON *array, double value);
-/* Whatever v lies in; its own key, which is its parent's, is left out. */
+/* Copies v without its own key, which belongs to its parent; v may be in an arena. */
 cJSON *json_copy(const cJSON *v);
 
 #endif

@@ -1,3 +1,7 @@
+/*
+ * Nodes are cJSON's own structs, marked as references and with constant keys, so that no function
+ * of cJSON that only reads can tell them from those of the heap.
+ */
 #include "base/json_arena.h"
 
 #include <math.h>

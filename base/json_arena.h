@@ -1,5 +1,5 @@
 /*
- * JSON values whose nodes lie in an arena: for many small ones, one after another. They are read
+ * JSON values whose nodes are in an arena: for many small ones, one after another. They are read
  * and written like any other; cJSON_Delete and cJSON's own functions that add or remove must not
  * meet them.
  */
@@ -18,7 +18,7 @@ cJSON *json_arena_string(struct arena *a, const char *v);
 /* Appends; the key, NULL in an array, is borrowed. */
 void json_arena_add(cJSON *parent, const char *key, cJSON *value);
 
-/* A list too long to be held: an empty array of a tree stands in its place, and its elements are
+/* A list too long to be held: an empty array of a tree marks its place, and its elements are
  * made one by one as they are written. */
 struct json_list {
     const cJSON *place;

@@ -1,5 +1,5 @@
 // Numbers of base/json.h: the shortest text of a double, and a double of its text. The standard
-// library of C++ knows both; what is left is ECMAScript's layout of the digits.
+// library of C++ knows both; what remains is ECMAScript's layout of the digits.
 #include <cassert>
 #include <charconv>
 #include <cmath>

@@ -1,6 +1,7 @@
 /* See base/json_pull.h; base/json.h says what is refused. */
 #include "base/json_pull.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ enum expect {
 
 void json_pull_init(struct json_pull *p, const char *text, size_t len, bool lax)
 {
+    assert(text != NULL || len == 0);
     *p = (struct json_pull){.text = text, .len = len, .lax = lax, .expect = EXPECT_VALUE};
     strbuf_init(&p->string);
     strbuf_init(&p->key_text);
@@ -44,7 +46,7 @@ static void skip_space(struct json_pull *p)
 
 static int fail_twice(const struct json_pull *p, const char *key, size_t at, struct err *err)
 {
-    (void)err_set(err, ERR_SYNTAX, "key \"%.80s\" stands twice in one object", key);
+    (void)err_set(err, ERR_SYNTAX, "key \"%.80s\" is duplicated in one object", key);
     return json_pull_wrap(p, at, err);
 }
 
@@ -228,6 +230,7 @@ int json_pull_next(struct json_pull *p, enum json_token *out, struct err *err)
 
 int json_pull_skip(struct json_pull *p, enum json_token token, struct err *err)
 {
+    assert(token != JSON_OBJECT || p->depth > 0); /* it is still open */
     int rc = 0;
     if (token != JSON_OBJECT && token != JSON_ARRAY) {
         return 0;

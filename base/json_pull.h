@@ -3,7 +3,7 @@
  * of what is too long to be held as a tree. Refuses what base/json.h says, duplicate keys with
  * their place too; json_scan() is this reader run to the end.
  *
- * The reader borrows the text. A key or string stands in `string` until the next call. After an
+ * The reader borrows the text. A key or string is in `string` until the next call. After an
  * error the reader is only good for json_pull_release().
  */
 #ifndef BASE_JSON_PULL_H
@@ -59,7 +59,7 @@ void json_pull_release(struct json_pull *p);
 
 /* JSON_END comes once the one value of the text is over, and from then on. */
 int json_pull_next(struct json_pull *p, enum json_token *out, struct err *err) MUST_CHECK;
-/* What is left of the value that begins with `token`, the last one given. */
+/* Skips the rest of the value that begins with `token`, the last one given. */
 int json_pull_skip(struct json_pull *p, enum json_token token, struct err *err) MUST_CHECK;
 /* The same as a tree that lives in the arena, strings included: never for cJSON_Delete. */
 int json_pull_value(struct json_pull *p, enum json_token token, struct arena *arena, cJSON **out,

@@ -1,3 +1,7 @@
+/*
+ * Numbers and strings of the token reader. Every refusal names the line and column where it was
+ * found; these are counted only then, from the beginning of the text.
+ */
 #include "base/json_scalar.h"
 
 #include <math.h>

@@ -1,3 +1,7 @@
+/*
+ * flock(2) on a file of its own: the lock ends with the last descriptor, whatever ends the
+ * process.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>

@@ -1,3 +1,7 @@
+/*
+ * One file, one write(2) a line, rotated once at a size limit. Before log_open() lines go to
+ * stderr.
+ */
 #include "base/log.h"
 
 #include <errno.h>
@@ -101,7 +105,7 @@ void log_write(enum log_level level, const char *fmt, ...)
     }
     line[len] = '\0';
     text_make_line(
-        line); /* a terminal may show it, and a line of a stranger's is no line of ours */
+        line); /* a terminal may show it, and a stranger's text must not forge a line of ours */
     len = strlen(line);
     line[len] = '\n';
     /* One write, so that lines of two processes never mix; a log that cannot be written is not

@@ -1,3 +1,4 @@
+/* Reads uname(2), /proc/cpuinfo and sysconf(3); nothing here can fail, it can only be unknown. */
 #include "base/machine.h"
 
 #include <stdio.h>
@@ -18,7 +19,7 @@ void machine_kernel(char *out, size_t size)
     }
 }
 
-/* The first processor's line stands near the beginning: the rest is not read. */
+/* The first processor's line is near the beginning: the rest is not read. */
 void machine_cpu(char *out, size_t size)
 {
     char line[512];

@@ -1,3 +1,7 @@
+/*
+ * Runs one child without a shell: spawn, read both of its pipes with limits until it ends or its
+ * time is up, kill what remains of its group, reap it.
+ */
 #include "base/proc.h"
 
 #include <assert.h>
@@ -217,8 +221,8 @@ static int child_drain(const struct proc_spec *spec, struct proc_child *c, struc
 }
 
 /* Whatever became of it, nothing of its group stays behind. While it is ours to wait for, its
- * number is nobody else's; where the kernel has reaped it (SIGCHLD is ignored), nothing may be sent
- * there, and how it ended is not known: that must never look like 0. */
+ * number belongs to no other process; where the kernel has reaped it (SIGCHLD is ignored), nothing
+ * may be sent there, and how it ended is not known: that must never look like 0. */
 static int child_end(const struct proc_spec *spec, const struct proc_child *c,
                      struct proc_result *r, int rc, struct err *err)
 {

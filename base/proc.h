@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 
-/* What main() of a program that runs children or opens files calls first. Whoever started us may
+/* What main() of a program that runs children or opens files calls first. The parent may
  * have closed descriptors 0 to 2: then the next file would get that number, and be read or written
  * as if it were a standard stream; each that is missing becomes /dev/null (reads end, writes fail).
  * Or SIGCHLD is ignored: then no child's exit code could be had. */
@@ -19,7 +19,7 @@ void proc_mend_inherited(void);
 
 enum proc_place {
     PROC_OWN_GROUP,   /* whatever it leaves behind ends with it */
-    PROC_NO_TERMINAL, /* the same, in a session of its own: it cannot ask anybody anything */
+    PROC_NO_TERMINAL, /* the same, in a session of its own: it cannot ask the user anything */
     PROC_TERMINAL,    /* in our group: it may ask on the terminal; what it leaves behind stays */
 };
 
@@ -31,7 +31,7 @@ struct proc_spec {
     int64_t timeout_ms;      /* then SIGKILL to the whole process group; 0: none */
     size_t max_out_bytes;    /* of stdout; more is ERR_RANGE */
     enum proc_place place;
-    int in_fd; /* becomes its stdin; 0: /dev/null. Both stay the caller's; both lie above 2 */
+    int in_fd; /* becomes its stdin; 0: /dev/null. Both stay the caller's; both are above 2 */
     int fd3;   /* becomes its descriptor 3, /dev/fd/3; 0: none */
     const sigset_t *stops; /* blocked signals: one that is pending ends it (ERR_REFUSED); or NULL */
 };

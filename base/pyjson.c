@@ -1,3 +1,7 @@
+/*
+ * Writes JSON byte for byte as CPython's json.dumps() does, and relays a text that json_scan() has
+ * passed in that form. Containers are tracked in the writer; nesting is limited by the reader.
+ */
 #include "base/pyjson.h"
 
 #include <assert.h>
@@ -21,7 +25,7 @@ static void new_line(struct pyjson *w)
     }
 }
 
-/* What stands before the next item of the innermost container. */
+/* Writes what comes before the next item of the innermost container. */
 static void separate(struct pyjson *w)
 {
     if (w->depth == 0) {
@@ -112,7 +116,7 @@ void pyjson_null(struct pyjson *w)
 }
 
 /* The digits of a number in ECMAScript's form without sign, point and zeros at either end, and how
- * many places the point stands behind the first of them. */
+ * many places the point is behind the first of them. */
 static size_t split_number(const char *text, char digits[DIGITS_MAX], int *point)
 {
     size_t n = 0;

@@ -2,7 +2,7 @@
  * JSON as Python's json.dumps(value, ensure_ascii=False) lays it out, byte for byte: ", " and ": "
  * on one line, or a line an item with `indent`; empty containers are "[]" and "{}"; floats are
  * repr(float), so a whole one keeps its ".0"; integers stay integers of any size. Hashes that other
- * tools take over such text can be taken over this one.
+ * tools compute over such text can be computed over this one.
  *
  * The writer owns nothing; it appends to `out`. Calls must make one well-formed value: that is the
  * caller's to see to, and asserted.

@@ -1,3 +1,4 @@
+/* xoshiro256** seeded by splitmix64 (Blackman and Vigna): the same numbers on every machine. */
 #include "base/rng.h"
 
 #include <assert.h>

@@ -1,3 +1,7 @@
+/*
+ * One pass over the text: sequences of our own are let through where `styles` allows, all else
+ * that a terminal would obey becomes a question mark.
+ */
 #include "base/show.h"
 
 #include <stdarg.h>

@@ -1,3 +1,7 @@
+/*
+ * The buffer always ends in a NUL that `len` does not count; an empty one shares a static NUL and
+ * owns nothing.
+ */
 #include "base/strbuf.h"
 
 #include <stdarg.h>

@@ -1,3 +1,7 @@
+/*
+ * Columns, names, distances and numbers with units: everything that reads or measures a short text
+ * of a user.
+ */
 #include "base/text.h"
 
 #include <ctype.h>
@@ -115,7 +119,7 @@ int text_to_int(const char *s, int64_t min, int64_t max, int64_t *out, struct er
 
 int text_to_double(const char *s, double *out, struct err *err)
 {
-    /* strtod also takes hexadecimal, "inf" and "nan": only decimal digits may stand here. */
+    /* strtod also takes hexadecimal, "inf" and "nan": only decimal digits are valid here. */
     char *end = NULL;
     if (s[0] == '\0' || s[strspn(s, "+-.0123456789eE")] != '\0') {
         return err_set(err, ERR_SYNTAX, "\"%.40s\" is not a number", s);

@@ -2,6 +2,7 @@
  * makes an error, so that err.c can use it. */
 #include "base/text.h"
 
+#include <assert.h>
 #include <string.h>
 
 size_t text_utf8_next(const char *s, size_t len, uint32_t *cp)
@@ -104,6 +105,7 @@ void text_make_line(char *s)
 
 void text_copy_line(char *to, size_t size, const char *text)
 {
+    assert(size > 0);
     const size_t n = strlen(text);
     const size_t kept = n < size ? n : text_whole_chars(text, size - 1);
     memcpy(to, text, kept);

@@ -1,3 +1,4 @@
+/* Version 4, from the kernel's random numbers. */
 #include "base/uuid.h"
 
 #include <errno.h>

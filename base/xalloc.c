@@ -1,3 +1,4 @@
+/* Each checks the result of its standard counterpart and aborts on failure. */
 #include "base/xalloc.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Small allocations: they abort when there is no memory, so callers never see NULL. Large ones
+/* Small allocations: they abort when memory runs out, so callers never see NULL. Large ones
  * (tensors, maps, file bodies over a limit) are made with malloc by their owner, capped and checked
  * there. */
 #ifndef BASE_XALLOC_H

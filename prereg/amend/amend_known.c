@@ -112,7 +112,8 @@ static int check_result(const cJSON *result, struct err *err)
                    cJSON_IsNumber(json_member(result, "within"));
     return rc == 0 && numbers && cJSON_IsBool(json_member(result, "holds"))
                ? 0
-               : err_set(err, ERR_LOCK, "its \"known\" has what is no result of a check");
+               : err_set(err, ERR_LOCK,
+                         "its \"known\" has an element that is not the result of a check");
 }
 
 int amend_check_known(const cJSON *known, struct err *err)
@@ -122,7 +123,7 @@ int amend_check_known(const cJSON *known, struct err *err)
         return 0;
     }
     if (!cJSON_IsArray(known) || known->child == NULL) {
-        return err_set(err, ERR_LOCK, "its \"known\" is no list of results");
+        return err_set(err, ERR_LOCK, "its \"known\" is not a list of results");
     }
     for (const cJSON *result = known->child; rc == 0 && result != NULL; result = result->next) {
         rc = check_result(result, err);

@@ -258,7 +258,8 @@ static char *why_not_path(const struct amend_file *f, const cJSON *change, enum 
     }
     if (kind == KIND_APPARATUS && strcmp(key_at(change, 0), "files") == 0 &&
         !is_of_model(f, change)) {
-        return xstrdup("is no reference model that came or went: no amendment changes it");
+        return xstrdup(
+            "is not a reference model that was added or removed: no amendment changes it");
     }
     if (kind == KIND_METRIC) {
         char *why = why_not_owner(f->before, change);
@@ -332,7 +333,7 @@ static char *why_not_metric(const struct amend_state *s, const cJSON *change)
     size_t b = program_find_stage(s->now, s->then->stages[s->then->measures[after].stage].name);
     size_t open = is_open(s, a) ? a : b != INDEX_NONE && is_open(s, b) ? b : INDEX_NONE;
     if (open != INDEX_NONE) {
-        return xasprintf("the results of stage %s lie open: it could be chosen by what they are",
+        return xasprintf("the results of stage %s are visible: it could be chosen by what they are",
                          s->now->stages[open].name);
     }
     char *owned = why_not_owner(s->now->tree, change);

@@ -18,7 +18,7 @@ bool amend_sign_matters(const struct program *p, const struct lock *lock);
 
 /* Checks the signature of one amendment, which need not be part of the lock yet. ERR_REFUSED: it
  * must be signed, or by another key; ERR_LOCK: the signature does not hold. *out is empty when
- * there is no signature, and always valid to release. */
+ * none is signed, and always valid to release. */
 int amendment_check_signer(const struct program *p, const struct lock *lock, const cJSON *amendment,
                            const char *allowed_signers, struct signature_check *out,
                            struct err *err) MUST_CHECK;

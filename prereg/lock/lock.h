@@ -30,12 +30,13 @@ struct lock {
     cJSON *json;         /* the whole file; owns all that follows, until amended */
     const cJSON *locked; /* the file's, or `amended` */
     const cJSON *plan;
-    const cJSON *data;      /* object: name of [data] -> hex */
-    const cJSON *files;     /* object: argument or [pin] file as written -> hex */
-    const cJSON *solved;    /* object: condition -> stage -> params solved by --describe */
-    const cJSON *describe;  /* object: condition -> stage -> what --describe said; may be empty */
-    const cJSON *proof;     /* the summary of check; may be null */
-    const cJSON *git;       /* prereg/lock/git.h; NULL when it says nothing */
+    const cJSON *data;   /* object: name of [data] -> hex */
+    const cJSON *files;  /* object: argument or [pin] file as written -> hex */
+    const cJSON *solved; /* object: condition -> stage -> params solved by --describe */
+    const cJSON
+        *describe;      /* object: condition -> stage -> what --describe reported; may be empty */
+    const cJSON *proof; /* the summary of check; may be null */
+    const cJSON *git;   /* prereg/lock/git.h; NULL when it says nothing */
     const cJSON *signature; /* prereg/lock/lock_sign.h; NULL when there is none */
     char root[DIGEST_HEX_SIZE];
     char head[DIGEST_HEX_SIZE]; /* the root, or the digest of the last amendment */

@@ -49,7 +49,7 @@ struct object_home {
 
 /* The argv to spawn for a stage: pinned files replaced by their objects, each verified against its
  * digest; the rest as written. NULL-terminated, one allocation each; free with object_argv_free().
- * A copy that is damaged, a link or gone is made again from its source when that is what was
+ * A copy that is damaged, a link or gone is rebuilt from its source when that is what was
  * locked; ERR_LOCK otherwise. */
 int object_argv(const struct object_home *home, size_t stage, char ***argv,
                 struct err *err) MUST_CHECK;

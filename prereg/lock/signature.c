@@ -84,7 +84,7 @@ struct keygen {
     bool may_ask;
 };
 
-/* Runs ssh-keygen. With a terminal there is no time limit: a user may be typing a passphrase. */
+/* Runs ssh-keygen. A terminal means no time limit: a user may be typing a passphrase. */
 static int keygen_run(const struct keygen *k, struct proc_result *result, struct err *err)
 {
     struct child_env env;
@@ -144,7 +144,7 @@ int signature_make(const char *key_path, const void *bytes, size_t len, struct s
                    struct err *err)
 {
     if (file_kind_at(key_path) != FILE_REGULAR) {
-        return err_set(err, ERR_NOT_FOUND, "there is no key file %s", key_path);
+        return err_set(err, ERR_NOT_FOUND, "%s: no such key file", key_path);
     }
     const char *const argv[] = {"ssh-keygen",        "-Y", "sign",   "-n",
                                 SIGNATURE_NAMESPACE, "-f", key_path, NULL};
@@ -246,7 +246,7 @@ int signature_check(const char *armored, const void *bytes, size_t len, const ch
     struct keygen k = {.bytes = bytes, .len = len, .armored = armored};
     *out = (struct signature_check){0};
     if (!is_armored(armored)) {
-        return err_set(err, ERR_LOCK, "the signature is no text of ssh-keygen -Y sign");
+        return err_set(err, ERR_LOCK, "the signature is not a text of ssh-keygen -Y sign");
     }
     int rc = check_valid(&k, out, err);
     return rc != 0 || allowed_signers == NULL ? rc : check_allowed(&k, allowed_signers, out, err);
@@ -339,7 +339,7 @@ int signature_allowed_signers(const char *option, char **path, struct err *err)
     *path = NULL;
     if (named != NULL && named[0] != '\0') {
         if (file_kind_at(named) != FILE_REGULAR) {
-            return err_set(err, ERR_NOT_FOUND, "there is no file of allowed signers %s", named);
+            return err_set(err, ERR_NOT_FOUND, "%s: no such file of allowed signers", named);
         }
         *path = xstrdup(named);
         return 0;

@@ -127,7 +127,7 @@ static int read_token(const struct strbuf *response, struct timestamp_check *out
     char *stamp = value_of(said.out.buf, "Time stamp: ");
     char *authority = value_of(said.out.buf, "TSA: ");
     if (rc == 0 && (hash == NULL || stamp == NULL || !parse_time(stamp, out, seconds))) {
-        rc = err_set(err, ERR_LOCK, "it is no response with a time stamp");
+        rc = err_set(err, ERR_LOCK, "it is not a response with a time stamp");
     } else if (rc == 0 && strcmp(hash, "sha256") != 0) {
         rc = err_set(err, ERR_LOCK, "it stamps a digest by %.20s, not by sha256", hash);
     }
@@ -183,7 +183,7 @@ int timestamp_check(const char *of_path, const char *tsr_path, const char *ca_pa
     time_t seconds = 0;
     *out = (struct timestamp_check){0};
     if (ca_path != NULL && file_kind_at(ca_path) == FILE_ABSENT) {
-        return err_set(err, ERR_NOT_FOUND, "there are no certificates at %s", ca_path);
+        return err_set(err, ERR_NOT_FOUND, "%s: no such certificates", ca_path);
     }
     int rc = digest_of(of_path, hex, err);
     rc = rc == 0 ? file_read(tsr_path, RESPONSE_BYTES_MAX, &response, err) : rc;

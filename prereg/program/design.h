@@ -75,7 +75,7 @@ struct stage {
     const cJSON *env;    /* object name -> string, or NULL */
     struct param_place *params_at;
     size_t n_params_at;
-    bool describes;  /* its worker is asked with --describe; true unless said otherwise */
+    bool describes;  /* its worker is asked with --describe; true by default */
     bool sealed;     /* a counted measure reads its metrics */
     bool counted;    /* sealed, or a counted stage waits for it */
     bool budgeted;   /* a counted measure or an input of the table reads it */

@@ -2,6 +2,7 @@
  * stage's parameters. A cell's index is the number that its levels form in mixed radix, first
  * factor slowest; task.c inverts it. Names of cells are identities in records and journals, so
  * their form never changes. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,6 +189,7 @@ size_t program_find_cell(const struct program *p, const char *name)
 
 void grid_merge(cJSON *params, const cJSON *over)
 {
+    assert(cJSON_IsObject(params));
     for (const cJSON *m = over == NULL ? NULL : over->child; m != NULL; m = m->next) {
         cJSON_DeleteItemFromObjectCaseSensitive(params, m->string);
         json_put(params, m->string, json_copy(m));
@@ -228,6 +230,7 @@ static void substitute(const struct program *p, size_t cell, cJSON *v)
 
 cJSON *program_task_params(const struct program *p, size_t stage, size_t cell)
 {
+    assert(stage < p->n_stages && cell < p->n_cells);
     const struct stage *s = &p->stages[stage];
     cJSON *params = json_copy(s->params);
     for (size_t i = 0; s->when != NULL && i < p->n_factors; i++) {

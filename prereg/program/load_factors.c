@@ -54,7 +54,7 @@ static void check_duplicates(struct load *l, const struct factor *f, const struc
     qsort(order, f->n_levels, sizeof(*order), by_text);
     for (size_t i = 1; i < f->n_levels; i++) {
         if (strcmp(order[i - 1].text, order[i].text) == 0) {
-            load_error(l, levels->items[order[i].index], "level \"%s\" stands twice",
+            load_error(l, levels->items[order[i].index], "level \"%s\" is duplicated",
                        order[i].text);
         }
     }
@@ -101,7 +101,7 @@ static void load_factor(struct load *l, const struct toml_node *t)
     if (load_text(l, t, "name", true, &f->name) &&
         load_name_ok(l, toml_member(t, "name"), f->name) &&
         names_find(names_factors(p), f->name) != INDEX_NONE) {
-        load_error(l, toml_member(t, "name"), "factor \"%s\" stands twice", f->name);
+        load_error(l, toml_member(t, "name"), "factor \"%s\" is duplicated", f->name);
     }
     (void)load_bool(l, t, "replicate", &f->replicate);
     const struct toml_node *levels = load_need(l, t, "levels", TOML_ARRAY);

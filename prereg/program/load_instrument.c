@@ -42,7 +42,7 @@ static const struct toml_node *string_list(struct load *l, const struct toml_nod
         for (size_t k = 0; k < i; k++) {
             if (list->items[k]->kind == TOML_STRING &&
                 strcmp(list->items[k]->string, n->string) == 0) {
-                load_error(l, n, "\"%.80s\" stands twice", n->string);
+                load_error(l, n, "\"%.80s\" is duplicated", n->string);
                 ok = false;
                 break;
             }
@@ -241,8 +241,7 @@ void load_items(struct load *l, const struct toml_node *t)
     check_two_arms(l, t);
     check_measures(l, t, "measures", false);
     if (load_text(l, t, "cluster", false, &cluster) && strcmp(cluster, "item") == 0) {
-        load_error(l, toml_member(t, "cluster"),
-                   "every item is one of its own: that is no cluster");
+        load_error(l, toml_member(t, "cluster"), "every item would be a cluster of its own");
     }
 }
 

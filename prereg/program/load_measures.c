@@ -44,15 +44,14 @@ static void load_floors(struct load *l, struct measure *m, const struct toml_nod
         m->best_arm_text = decimal_text(l, t, "best_arm");
     }
     if (m->has_floor && m->has_chance && m->floor < m->chance) {
-        load_error(l, toml_member(t, "floor"),
-                   "%s lies under chance, %.15g: guessing would clear it", m->floor_text,
-                   m->chance);
+        load_error(l, toml_member(t, "floor"), "%s is below chance, %.15g: guessing would clear it",
+                   m->floor_text, m->chance);
     }
     if (m->has_best_arm && toml_member(t, "floor") == NULL) {
-        load_error(l, toml_member(t, "best_arm"), "there is no floor to add to");
+        load_error(l, toml_member(t, "best_arm"), "needs a floor to add to");
     } else if (m->has_best_arm && m->has_floor && m->best_arm < m->floor) {
-        load_warn(l, toml_member(t, "best_arm"),
-                  "%s lies under the floor and never decides anything", m->best_arm_text);
+        load_warn(l, toml_member(t, "best_arm"), "%s is below the floor and never decides anything",
+                  m->best_arm_text);
     }
     if (m->has_floor && m->lower_better) {
         load_error(l, toml_member(t, "floor"),

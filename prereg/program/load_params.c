@@ -40,7 +40,7 @@ static void check_when_factor(struct load *l, const struct toml_node *table)
         if (level == INDEX_NONE) {
             (void)load_lookup_key(l, m, names_levels(f));
         } else if (seen[level]++ > 0) {
-            load_error_key(l, m, "level \"%s\" stands twice", f->levels[level].text);
+            load_error_key(l, m, "level \"%s\" is duplicated", f->levels[level].text);
         }
         if (load_is(l, m, TOML_TABLE)) {
             check_substitutions(l, m);

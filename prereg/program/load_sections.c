@@ -121,7 +121,7 @@ void load_pin(struct load *l)
         } else if (names_find(
                        (struct names){"file", p->pin_files, p->n_pin_files, sizeof(*p->pin_files)},
                        n->string) != INDEX_NONE) {
-            load_error(l, n, "\"%s\" stands twice", n->string);
+            load_error(l, n, "\"%s\" is duplicated", n->string);
         }
         p->pin_files[p->n_pin_files++] = n->string;
     }

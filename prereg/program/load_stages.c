@@ -104,7 +104,7 @@ static void load_after(struct load *l, struct stage *s, const struct toml_node *
         size_t stage = load_lookup(l, n, names_stages(l->p));
         for (size_t k = 0; stage != INDEX_NONE && k < s->n_after; k++) {
             if (s->after[k] == stage) {
-                load_error(l, n, "\"%s\" stands twice", n->string);
+                load_error(l, n, "\"%s\" is duplicated", n->string);
                 stage = INDEX_NONE;
             }
         }

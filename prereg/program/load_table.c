@@ -33,7 +33,7 @@ static void load_input_level(struct load *l, struct input *in, const struct toml
     const struct toml_node *text = n->items[1];
     for (size_t i = 0; i < in->n_levels; i++) {
         if (strcmp(in->levels[i].name, name->string) == 0) {
-            load_error(l, name, "level \"%s\" stands twice", name->string);
+            load_error(l, name, "level \"%s\" is duplicated", name->string);
         }
     }
     if (name->string[0] == '\0' || !is_printable(name->string)) {
@@ -67,7 +67,7 @@ static void load_input(struct load *l, const struct toml_node *t)
     if (load_text(l, t, "name", true, &in->name) &&
         load_name_ok(l, toml_member(t, "name"), in->name) &&
         names_find(names_inputs(p), in->name) != INDEX_NONE) {
-        load_error(l, toml_member(t, "name"), "input \"%s\" stands twice", in->name);
+        load_error(l, toml_member(t, "name"), "input \"%s\" is duplicated", in->name);
     }
     p->n_inputs++;
     const struct toml_node *array = load_need(l, t, "levels", TOML_ARRAY);
@@ -167,7 +167,7 @@ static void load_table_inputs(struct load *l, const struct toml_node *array)
         size_t in = load_lookup(l, n, names_inputs(l->p));
         for (size_t k = 0; in != INDEX_NONE && k < p->n_table_inputs; k++) {
             if (p->table_inputs[k] == in) {
-                load_error(l, n, "\"%s\" stands twice", n->string);
+                load_error(l, n, "\"%s\" is duplicated", n->string);
                 in = INDEX_NONE;
             }
         }

@@ -6,6 +6,7 @@
  */
 #include "prereg/program/program.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -198,6 +199,7 @@ int program_parse(const char *text, size_t len, const char *path, struct program
                   struct diag *diag, struct err *err)
 {
     struct program_sound sound;
+    assert(path != NULL && out != NULL && diag != NULL);
     *out = program_create(path, NULL);
     return drop_faulty(parse_into(*out, text, len, &sound, diag, err), out);
 }
@@ -229,21 +231,25 @@ size_t program_n_tasks(const struct program *p)
 
 bool program_stage_is_sealed(const struct program *p, size_t stage)
 {
+    assert(stage < p->n_stages);
     return p->stages[stage].sealed;
 }
 
 bool program_stage_is_counted(const struct program *p, size_t stage)
 {
+    assert(stage < p->n_stages);
     return p->stages[stage].counted;
 }
 
 bool program_stage_is_budgeted(const struct program *p, size_t stage)
 {
+    assert(stage < p->n_stages);
     return p->stages[stage].budgeted;
 }
 
 bool program_stage_is_excludable(const struct program *p, size_t stage)
 {
+    assert(stage < p->n_stages);
     return p->stages[stage].excludable;
 }
 

@@ -32,13 +32,13 @@ enum toml_kind {
     TOML_DATE, /* any of the four date and time types */
 };
 
-/* A large table is a million of these: members stand so that none leaves a gap. */
+/* A large table is a million of these: members are ordered so that none leaves a gap. */
 struct toml_node {
     enum toml_kind kind;
     bool boolean;      /* TOML_BOOLEAN */
     unsigned line;     /* of the value; 1-based */
     unsigned column;   /* in characters; 1-based */
-    unsigned key_line; /* of the key; of the value where there is no key */
+    unsigned key_line; /* of the key; of the value where the key is absent */
     unsigned key_column;
     const char *key;          /* NULL at the root and in arrays */
     const char *string;       /* TOML_STRING: never NULL, holds no NUL */

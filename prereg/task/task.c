@@ -45,6 +45,7 @@ static void hash_identity(cJSON *id, char hex[DIGEST_HEX_SIZE])
 
 static cJSON *identity(const struct program *p, const char *root, size_t cell)
 {
+    assert(cell < p->n_cells && root != NULL);
     cJSON *id = json_object();
     json_put(id, "factors", cell_factors(p, cell));
     json_put_string(id, "root", root);
@@ -59,6 +60,7 @@ void task_cell_id(const struct program *p, const char *root, size_t cell, char h
 void task_id(const struct program *p, const char *root, size_t cell, size_t stage,
              char hex[DIGEST_HEX_SIZE])
 {
+    assert(stage < p->n_stages);
     cJSON *id = identity(p, root, cell);
     json_put_string(id, "stage", p->stages[stage].name);
     hash_identity(id, hex);
@@ -76,6 +78,7 @@ void task_apparatus_id(const struct program *p, const char *root, const struct a
 
 cJSON *task_params(const struct program *p, const struct lock *lock, size_t cell, size_t stage)
 {
+    assert(stage < p->n_stages && cell < p->n_cells);
     cJSON *params = program_task_params(p, stage, cell);
     if (lock != NULL) {
         const char *condition = p->conditions[p->cells[cell].condition].name;
@@ -163,7 +166,7 @@ static void put_apparatus(cJSON *task, const struct program *p, const char *root
     json_put(task, "apparatus", spec);
 }
 
-/* What the task is, without the attempt; under --describe there is no root yet. */
+/* What the task is, without the attempt; under --describe the root does not exist yet. */
 static void put_identity(cJSON *task, const struct program *p, const struct lock *lock,
                          const struct task_attempt *a)
 {

@@ -20,7 +20,7 @@
 struct task_attempt {
     size_t cell;
     size_t stage;
-    const struct apparatus *apparatus; /* a check outside the grid: `cell` is not looked at, and
+    const struct apparatus *apparatus; /* a check outside the grid: `cell` is ignored, and
                                           every input folder is the pinned model's; else NULL */
     const char *id;                    /* UUID; NULL under --describe */
     int64_t no;                        /* from 1 */

@@ -272,7 +272,7 @@ static int read_bytes(const char *path, struct strbuf *text, struct err *err)
     struct stat st;
     int rc = file_lstat(path, &st, err);
     if (rc != 0) {
-        return rc == ERR_NOT_FOUND ? err_set(err, rc, "there is no result.json") : rc;
+        return rc == ERR_NOT_FOUND ? err_set(err, rc, "result.json is missing") : rc;
     }
     if (!S_ISREG(st.st_mode)) {
         return err_set(err, ERR_PROTOCOL, "result.json is not a file");

@@ -24,7 +24,7 @@ def test_signed(place):
     grid = submitted(place, "--key", alice, more=REQUIRED)
     amendments = os.path.join(place.program_folder(), "amendments")
     place.edit(grid, "<= 1.20", "<= 1.30")
-    for arguments, word in (((), "must be signed, too: --key"), (("--key", eve), "not among the allowed"), (("--key", place.path("none")), "no key file")):
+    for arguments, word in (((), "must be signed, too: --key"), (("--key", eve), "not among the allowed"), (("--key", place.path("none")), "no such key file")):
         expect(word in amend(place, grid, *arguments, wanted=ANY).stderr, word)
         expect(not os.path.exists(amendments), f"{word}: something was written")
     equal(raw_amend(place, grid)["name"], "refused", "unsigned, by the socket")

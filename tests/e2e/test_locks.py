@@ -123,7 +123,7 @@ def test_keys(place):
     """Keys that cannot sign leave no lock and nobody waiting."""
     grid = prepare(place)
     secret = key(place, "secret", "open sesame")
-    for path, word in ((place.path("none"), "no key file"), (secret, "passphrase"), (grid, "ssh-keygen")):
+    for path, word in ((place.path("none"), "no such key file"), (secret, "passphrase"), (grid, "ssh-keygen")):
         run = place.ctl("lock", grid, "--key", path, wanted=ANY, timeout=30)
         expect(word in run.stderr, f"{path}: {run.stderr}")
         expect(not os.path.exists(grid + ".lock"), "a lock was written")

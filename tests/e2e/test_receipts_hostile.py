@@ -112,7 +112,7 @@ def test_files_in_place_of_others(place):
         ("verdict.json", os.mkdir, "verdict.json: is missing"),
         ("statement.json", lambda p: open(p, "w").write(nested), "nested deeper"),
         ("statement.json", lambda p: open(p, "w").write('{"predicate": 1e999}'), "outside the range"),
-        ("statement.json", lambda p: open(p, "w").write('{"a": 1, "a": 2}'), "twice"),
+        ("statement.json", lambda p: open(p, "w").write('{"a": 1, "a": 2}'), "is duplicated"),
         ("SHA256SUMS", lambda p: open(p, "w").write("x" * 500), "a line of more than"),
         ("SHA256SUMS", lambda p: open(p, "w").write("0" * 64 + "  /etc/passwd\n"), "leads out of the folder"),
         ("SHA256SUMS", lambda p: open(p, "w").close(), "is not listed"),

@@ -80,7 +80,7 @@ static void test_keys(void **state)
     (void)state;
     assert_int_equal(trace("[{\"a\":{\"a\":1}},{\"a\":2}]", false, &got, &err), 0);
     assert_int_equal(trace("{\"a\":{\"b\":1},\n \"a\":1}", false, &got, &err), ERR_SYNTAX);
-    assert_string_equal(err.msg, "line 2, column 2: key \"a\" stands twice in one object");
+    assert_string_equal(err.msg, "line 2, column 2: key \"a\" is duplicated in one object");
     assert_int_equal(trace("{\"\\u0061\":1,\"a\":1}", false, &got, &err), ERR_SYNTAX);
     for (int twice = 0; twice < 2; twice++) {
         struct strbuf text = STRBUF_INIT;
@@ -93,7 +93,7 @@ static void test_keys(void **state)
         assert_int_equal(rc, twice == 0 ? 0 : ERR_SYNTAX);
         strbuf_release(&text);
     }
-    assert_string_equal(err.msg, "line 101, column 1: key \"k63\" stands twice in one object");
+    assert_string_equal(err.msg, "line 101, column 1: key \"k63\" is duplicated in one object");
     strbuf_release(&got);
 }
 

@@ -109,7 +109,7 @@ static void test_refused(void **state)
         {"{\"results\":{\"g\":{\"acc,none\":0.5}},\"groups\":{\"g\":{\"acc,none\":0.75}}}",
          ERR_CORRUPT, "groups.g: \"acc,none\" is 0.75"},
         {"{\"results\":{\"t\":{}},\"config\":{\"limit\":\"x\"}}", ERR_SYNTAX, "config.limit"},
-        {"{\"results\":{\"t\":{\"acc,none\":1,\"acc,none\":1}}}", ERR_SYNTAX, "stands twice"},
+        {"{\"results\":{\"t\":{\"acc,none\":1,\"acc,none\":1}}}", ERR_SYNTAX, "is duplicated"},
         {"{\"results\":{\"t\":{\"acc,none\":1", ERR_SYNTAX, "line 1"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

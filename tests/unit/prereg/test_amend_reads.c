@@ -187,7 +187,7 @@ static void test_digests_of_files_by_hand(void **state)
         cJSON *a = amending_amendment_with(w, changes, ACCESS_NOTHING_RUN);
         amendments_begin(w->lock, &chain);
         assert_int_equal(amendments_append(&chain, w->lock->root, a, &err), ERR_LOCK);
-        assert_non_null(strstr(err.msg, "no reference model"));
+        assert_non_null(strstr(err.msg, "not a reference model"));
         cJSON_Delete(a);
         cJSON_Delete(changes);
         amendments_release(&chain);

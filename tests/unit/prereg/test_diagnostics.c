@@ -59,7 +59,7 @@ static const struct {
     {"factor_levels_none", "levels = [\"dense\", \"moe\"]", "levels = []",
      "grid.toml:7:10: error: factor.arch.levels: no levels\n"},
     {"factor_levels_twice", "levels = [1, 2]", "levels = [1, 2, 1.0]",
-     "grid.toml:10:17: error: factor.seed.levels[2]: level \"1\" stands twice\n"},
+     "grid.toml:10:17: error: factor.seed.levels[2]: level \"1\" is duplicated\n"},
     {"factor_levels_missing", "levels = [1, 2]\n", "",
      "grid.toml:8:1: error: factor.seed: \"levels\" is missing\n"},
     {"factor_level_kind", "levels = [1, 2]", "levels = [1, [2], \"\"]",
@@ -67,7 +67,7 @@ static const struct {
      "false, not an array\n"
      "grid.toml:10:19: error: factor.seed.levels[2]: a level without a name\n"},
     {"factor_twice", "name = \"seed\"", "name = \"arch\"",
-     "grid.toml:9:8: error: factor.arch.name: factor \"arch\" stands twice\n"
+     "grid.toml:9:8: error: factor.arch.name: factor \"arch\" is duplicated\n"
      "grid.toml:17:30: error: stage.train.params.seed: unknown factor \"seed\"\n"},
     {"factor_table",
      "[[factor]]\n"
@@ -130,7 +130,7 @@ static const struct {
      "grid.toml:21:10: error: stage.score.after[0]: unknown stage \"trian\"; did you mean "
      "\"train\"?\n"},
     {"after_twice", "after = [\"train\"]", "after = [\"train\", \"train\"]",
-     "grid.toml:21:19: error: stage.score.after[1]: \"train\" stands twice\n"},
+     "grid.toml:21:19: error: stage.score.after[1]: \"train\" is duplicated\n"},
     {"circle", "threads = 2", "after = [\"score\"]",
      "grid.toml:14:8: error: stage.train: stages wait for each other in a circle: train -> score "
      "-> train\n"},
@@ -160,7 +160,7 @@ static const struct {
      "[stage.train.when.seed]\n"
      "1 = {}\n"
      "\"1.0\" = {}",
-     "grid.toml:20:1: error: stage.train.when.seed.1.0: level \"1\" stands twice\n"},
+     "grid.toml:20:1: error: stage.train.when.seed.1.0: level \"1\" is duplicated\n"},
     {"date", "lr = 1e-3", "lr = 2020-01-01",
      "grid.toml:17:17: error: stage.train.params.lr: a date cannot be locked: write it as a "
      "string\n"},
@@ -186,15 +186,15 @@ static const struct {
     {"floor_range", "floor = 0.3", "floor = 1.3",
      "grid.toml:24:67: error: measure.acc.floor: 1.3 is outside 0..1\n"},
     {"floor_under_chance", "floor = 0.3", "floor = 0.2",
-     "grid.toml:24:67: error: measure.acc.floor: 0.2 lies under chance, 0.25: guessing would clear "
+     "grid.toml:24:67: error: measure.acc.floor: 0.2 is below chance, 0.25: guessing would clear "
      "it\n"},
     {"floor_lower", "floor = 0.3", "floor = 0.3, better = \"lower\"",
      "grid.toml:24:67: error: measure.acc.floor: a floor is reached from below, and here lower is "
      "better\n"},
     {"best_arm", "floor = 0.3", "best_arm = 0.3",
-     "grid.toml:24:70: error: measure.acc.best_arm: there is no floor to add to\n"},
+     "grid.toml:24:70: error: measure.acc.best_arm: needs a floor to add to\n"},
     {"best_arm_under", "floor = 0.3", "floor = 0.3, best_arm = 0.29",
-     "grid.toml:24:83: warning: measure.acc.best_arm: 0.29 lies under the floor and never decides "
+     "grid.toml:24:83: warning: measure.acc.best_arm: 0.29 is below the floor and never decides "
      "anything\n"},
     {"better", "floor = 0.3", "floor = 0.3, better = \"more\"",
      "grid.toml:24:81: error: measure.acc.better: \"more\" is not \"higher\" or \"lower\"\n"},
@@ -264,7 +264,7 @@ static const struct {
      "grid.toml:31:38: error: input.cleared.levels[1]: a level is [\"name\", \"condition\"]\n"
      "grid.toml:34:25: error: table.rows[1][0]: unknown level \"no\"\n"},
     {"input_twice", "[\"no\", \"otherwise\"]", "[\"yes\", \"otherwise\"]",
-     "grid.toml:31:39: error: input.cleared.levels[1][0]: level \"yes\" stands twice\n"
+     "grid.toml:31:39: error: input.cleared.levels[1][0]: level \"yes\" is duplicated\n"
      "grid.toml:34:25: error: table.rows[1][0]: unknown level \"no\"\n"},
     {"input_after_otherwise", "\"counter.k == 1\"", "\"otherwise\"",
      "grid.toml:31:33: error: input.cleared.levels[1]: nothing can follow \"otherwise\"\n"},
@@ -275,7 +275,7 @@ static const struct {
      "grid.toml:33:11: error: table.inputs[0]: unknown input \"claered\"; did you mean "
      "\"cleared\"?\n"},
     {"table_input_twice", "inputs = [\"cleared\"]", "inputs = [\"cleared\", \"cleared\"]",
-     "grid.toml:33:22: error: table.inputs[1]: \"cleared\" stands twice\n"},
+     "grid.toml:33:22: error: table.inputs[1]: \"cleared\" is duplicated\n"},
     {"row_level", "rows = [[\"yes\"", "rows = [[\"yea\"",
      "grid.toml:34:10: error: table.rows[0][0]: unknown level \"yea\"; did you mean \"yes\"?\n"},
     {"row_outcome", "[\"no\", \"O2\"]", "[\"no\", \"O3\"]",
@@ -324,7 +324,7 @@ static const struct {
      "files = [\"a\", \"a\", 1]\n"
      "workers = \"ignore\"\n"
      "[run]\n",
-     "grid.toml:39:15: error: pin.files[1]: \"a\" stands twice\n"
+     "grid.toml:39:15: error: pin.files[1]: \"a\" is duplicated\n"
      "grid.toml:39:20: error: pin.files[2]: expected a string, found a whole number\n"
      "grid.toml:40:11: error: pin.workers: \"ignore\" is not \"refuse\" or \"record\"\n"},
     {"lock", "[run]\n",
@@ -400,7 +400,7 @@ static const struct {
      "fixed = [\"arch\", \"seed\", 1]\n"
      "random = \"seed\"\n"
      "[run]\n",
-     "grid.toml:39:20: error: instrument.mixed.response[1]: \"acc\" stands twice\n"
+     "grid.toml:39:20: error: instrument.mixed.response[1]: \"acc\" is duplicated\n"
      "grid.toml:40:26: error: instrument.mixed.fixed[2]: expected a string, found a whole "
      "number\n"},
     {"mixed_random", "[run]\n",
@@ -426,8 +426,8 @@ static const struct {
      "[run]\n",
      "grid.toml:38:13: error: instrument.items: \"contrast\" is missing\n"
      "grid.toml:39:12: error: instrument.items.measures: none\n"
-     "grid.toml:40:11: error: instrument.items.cluster: every item is one of its own: that is no "
-     "cluster\n"},
+     "grid.toml:40:11: error: instrument.items.cluster: every item would be a cluster of its "
+     "own\n"},
     {"router", "[run]\n",
      "[instrument.router]\n"
      "stage = \"trian\"\n"
@@ -533,7 +533,7 @@ static void test_all_at_once(void **state)
     assert_string_equal(
         found,
         "grid.toml:16:1: error: stage.train: unknown key \"thraeds\"; did you mean \"threads\"?\n"
-        "grid.toml:24:67: error: measure.acc.floor: 0.1 lies under chance, 0.25: guessing would "
+        "grid.toml:24:67: error: measure.acc.floor: 0.1 is below chance, 0.25: guessing would "
         "clear it\n"
         "grid.toml:35:2: error: outcome: the priors sum to 1.4, more than 1\n");
     free(found);

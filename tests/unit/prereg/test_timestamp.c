@@ -126,9 +126,9 @@ static void test_what_does_not_hold(void **state)
     } cases[] = {
         {"other.tsr", "ca.pem", ERR_LOCK, "other bytes"},
         {"long.tsr", "ca.pem", ERR_LOCK, "sha512"},
-        {"torn.tsr", "ca.pem", ERR_LOCK, "no response"},
-        {"empty.tsr", "ca.pem", ERR_LOCK, "no response"},
-        {"grid.toml.lock.tsq", "ca.pem", ERR_LOCK, "no response"},
+        {"torn.tsr", "ca.pem", ERR_LOCK, "not a response"},
+        {"empty.tsr", "ca.pem", ERR_LOCK, "not a response"},
+        {"grid.toml.lock.tsq", "ca.pem", ERR_LOCK, "not a response"},
         {"none.tsr", "ca.pem", ERR_NOT_FOUND, "none.tsr"},
         {"grid.toml.lock.tsr", "b.pem", ERR_LOCK, "certificate"},
         {"grid.toml.lock.tsr", "none.pem", ERR_NOT_FOUND, "none.pem"},

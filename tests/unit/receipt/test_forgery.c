@@ -337,11 +337,11 @@ static const struct forgery forgeries[] = {
      {{RECEIPT_PROVENANCE, "\"history\": \"verified\"",
        "\"history\": \"verified\", \"history\": \"verified\"", 0}},
      RECEIPT_PROVENANCE,
-     "twice"},
+     "is duplicated"},
     {"a key twice in a record",
      {{RECEIPT_RECORDS, "\"end\":\"done\"", "\"end\":\"blocked\",\"end\":\"done\"", 1}},
      RECEIPT_RECORDS,
-     "twice"},
+     "is duplicated"},
     {"a cell with a letter of another alphabet",
      {{RECEIPT_JOURNAL, "arch=moe",
        "arch=m\xd0\xbe"

@@ -207,7 +207,7 @@ static void test_records_text(void **state)
          ERR_NOT_FOUND, "line 3, column 2: record 1: the program has no cell \"arch=z\""},
         {"{\"schema\":1,\"program\":\"t\",\"records\":[\n"
          "{\"cell\":\"arch=x\",\"stage\":\"exam\",\"metrics\":{\"acc\":1,\"acc\":1}}]}",
-         ERR_SYNTAX, "line 2, column 52: key \"acc\" stands twice"},
+         ERR_SYNTAX, "line 2, column 52: key \"acc\" is duplicated"},
         {"{\"schema\":1,\"program\":\"t\",\"records\":[{\"cell\":1}]}", ERR_SYNTAX,
          "line 1, column 38: record 0: \"cell\" is not a string"},
         {"{\"schema\":1,\"program\":\"t\",\"records\":[1e999]}", ERR_RANGE,
