@@ -307,7 +307,7 @@ static int make_one(const char *path, mode_t mode, bool durable, struct err *err
 }
 
 /* Length of the longest part of the path, short of its last name, that is a folder; 0: none is.
- * Looked for from the end: most folders that are made have one or two new ones above them. */
+ * Searched from the end: most folders that are made have one or two new ones above them. */
 static size_t length_there(const char *path)
 {
     char *part = xstrdup(path);
@@ -375,7 +375,7 @@ int dir_check_private(const char *path, struct err *err)
         return err_set(
             err, ERR_REFUSED,
             "%s has mode %04o: others may write to it; chmod 0700 it, once you have made "
-            "sure that nobody did",
+            "sure that no other user did",
             path, (unsigned)(st.st_mode & 07777));
     }
     return 0;
@@ -410,7 +410,7 @@ int dir_check_keeps(const char *path, struct err *err)
         return err_set(err, ERR_REFUSED,
                        "%s has mode %04o: others may write to it, and replace what is in it; "
                        "chmod 0700 it, or set its sticky bit (chmod +t), once you have made sure "
-                       "that nobody did",
+                       "that no other user did",
                        path, (unsigned)(st.st_mode & 07777));
     }
     return 0;

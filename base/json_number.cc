@@ -14,17 +14,17 @@ namespace
 {
 
 // Digits without a point, of which the first has the exponent e.
-struct decimal {
+struct number_digits {
     char digits[JSON_NUMBER_MAX];
     int n;
     int e;
 };
 
 // Takes "d.ddde-xx" apart: the shortest digits that read back as v, the nearest to v among those.
-decimal shortest(double v)
+number_digits shortest(double v)
 {
     char text[JSON_NUMBER_MAX];
-    decimal d = {};
+    number_digits d = {};
     const std::to_chars_result r =
         std::to_chars(text, text + sizeof(text), v, std::chars_format::scientific);
     const char *p = text;
@@ -44,7 +44,7 @@ char *put(char *to, const char *from, int n)
 }
 
 // ECMA-262, Number::toString; returns the end.
-char *put_decimal(char *to, const decimal &d)
+char *put_digits(char *to, const number_digits &d)
 {
     if (d.e >= 0 && d.e < 21 && d.n <= d.e + 1) {
         to = put(to, d.digits, d.n);
@@ -82,7 +82,7 @@ extern "C" void json_number_text(double v, char text[JSON_NUMBER_MAX])
         if (v < 0) {
             *to++ = '-';
         }
-        to = put_decimal(to, shortest(std::fabs(v)));
+        to = put_digits(to, shortest(std::fabs(v)));
     }
     *to = '\0';
 }

@@ -25,7 +25,7 @@ static void new_line(struct pyjson *w)
     }
 }
 
-/* Writes what comes before the next item of the innermost container. */
+/* Writes the separator before the next item of the innermost container. */
 static void separate(struct pyjson *w)
 {
     if (w->depth == 0) {

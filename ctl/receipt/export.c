@@ -159,10 +159,11 @@ static int copy_all(const struct exporting *x, struct err *err)
         const char *const *pair = x->imported ? imported[i] : executed[i];
         rc = copy(x->from, pair[0], x->to, pair[1], err);
     }
-    rc = rc == 0 && !x->imported ? copy_stamp(x, err) : rc;
-    rc = rc == 0 ? check_stamp(x, err) : rc;
-    rc = rc == 0 && !x->imported ? copy_folder(x, RERUN_FOLDER, err) : rc;
-    return rc == 0 ? copy_folder(x, AMENDMENT_FOLDER, err) : rc;
+    if (rc != 0 || (!x->imported && copy_stamp(x, err) != 0) || check_stamp(x, err) != 0 ||
+        (!x->imported && copy_folder(x, RERUN_FOLDER, err) != 0)) {
+        return err->code;
+    }
+    return copy_folder(x, AMENDMENT_FOLDER, err);
 }
 
 /* ---- checks ---- */
@@ -263,13 +264,12 @@ static int publish(const struct exporting *x, const struct export_made *made, st
 /* All steps, in the temporary folder. */
 static int make(struct exporting *x, struct export_made *made, struct err *err)
 {
-    int rc = copy_all(x, err);
-    rc = rc == 0 ? export_check_report(x, err) : rc;
-    rc = rc == 0 && !x->with_host ? hide_hosts(x, err) : rc;
-    rc = rc == 0 ? export_parts(x, err) : rc;
-    rc = rc == 0 ? verify_made(x, made, err) : rc;
-    rc = rc == 0 ? digest_of_sums(x->to, made->sums, err) : rc;
-    return rc == 0 ? publish(x, made, err) : rc;
+    if (copy_all(x, err) != 0 || export_check_report(x, err) != 0 ||
+        (!x->with_host && hide_hosts(x, err) != 0) || export_parts(x, err) != 0 ||
+        verify_made(x, made, err) != 0 || digest_of_sums(x->to, made->sums, err) != 0) {
+        return err->code;
+    }
+    return publish(x, made, err);
 }
 
 /* Makes the receipt in a folder beside the target, so that renaming it is atomic; removes it on

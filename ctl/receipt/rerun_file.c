@@ -315,17 +315,21 @@ int rerun_file_head(const cJSON *file, struct rerun_head *out, struct err *err)
 {
     int64_t schema = 0;
     const cJSON *stages = NULL;
-    int rc = json_get_int(file, "schema", 1, INT32_MAX, &schema, err);
-    if (rc == 0 && schema > RERUN_SCHEMA) {
-        rc = err_set(err, ERR_VERSION, "the rerun has schema %lld; this version (%s) reads %d",
-                     (long long)schema, PREREGD_VERSION, RERUN_SCHEMA);
+    if (json_get_int(file, "schema", 1, INT32_MAX, &schema, err) != 0) {
+        return err->code;
     }
-    rc = rc == 0 ? get_text(file, "tool", TOOL_MAX, &out->tool, err) : rc;
-    rc = rc == 0 ? json_get_string(file, "program", &out->program, err) : rc;
-    rc = rc == 0 ? json_get_string(file, "root", &out->root, err) : rc;
-    rc = rc == 0 ? json_get_string(file, "cell", &out->cell, err) : rc;
-    rc = rc == 0 ? get_text(file, "time", TIME_MAX, &out->time, err) : rc;
-    return rc == 0 ? json_get_array(file, "stages", &stages, err) : rc;
+    if (schema > RERUN_SCHEMA) {
+        return err_set(err, ERR_VERSION, "the rerun has schema %lld; this version (%s) reads %d",
+                       (long long)schema, PREREGD_VERSION, RERUN_SCHEMA);
+    }
+    if (get_text(file, "tool", TOOL_MAX, &out->tool, err) != 0 ||
+        json_get_string(file, "program", &out->program, err) != 0 ||
+        json_get_string(file, "root", &out->root, err) != 0 ||
+        json_get_string(file, "cell", &out->cell, err) != 0 ||
+        get_text(file, "time", TIME_MAX, &out->time, err) != 0) {
+        return err->code;
+    }
+    return json_get_array(file, "stages", &stages, err);
 }
 
 /* The rerun's side of one metric, if it has one. */

@@ -130,11 +130,6 @@ struct names names_contrasts(const struct program *p)
     return (struct names){"contrast", p->contrasts, p->n_contrasts, sizeof(*p->contrasts)};
 }
 
-struct names names_counters(const struct program *p)
-{
-    return (struct names){"counter", p->counters, p->n_counters, sizeof(*p->counters)};
-}
-
 struct names names_inputs(const struct program *p)
 {
     return (struct names){"input", p->inputs, p->n_inputs, sizeof(*p->inputs)};

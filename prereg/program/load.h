@@ -30,7 +30,6 @@ struct names names_levels(const struct factor *f);
 struct names names_stages(const struct program *p);
 struct names names_measures(const struct program *p);
 struct names names_contrasts(const struct program *p);
-struct names names_counters(const struct program *p);
 struct names names_inputs(const struct program *p);
 struct names names_input_levels(const struct input *in);
 struct names names_outcomes(const struct program *p);

@@ -268,11 +268,6 @@ size_t program_find_contrast(const struct program *p, const char *name)
     return names_find(names_contrasts(p), name);
 }
 
-size_t program_find_counter(const struct program *p, const char *name)
-{
-    return names_find(names_counters(p), name);
-}
-
 size_t program_find_apparatus(const struct program *p, const char *name)
 {
     for (size_t i = 0; i < p->n_apparatus; i++) {

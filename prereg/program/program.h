@@ -138,7 +138,6 @@ size_t program_find_stage(const struct program *p,
 size_t program_find_measure(const struct program *p, const char *name);
 size_t program_find_factor(const struct program *p, const char *name);
 size_t program_find_contrast(const struct program *p, const char *name);
-size_t program_find_counter(const struct program *p, const char *name);
 size_t program_find_outcome(const struct program *p, const char *name);
 size_t program_find_apparatus(const struct program *p, const char *name);
 size_t program_find_cell(const struct program *p, const char *name);

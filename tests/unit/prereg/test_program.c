@@ -105,7 +105,7 @@ static void test_below_the_floor_rules(void **state)
     assert_int_equal(mmlu->items, 14042);
     assert_string_equal(mmlu->floor_text, "0.27");
     assert_true(p->measures[program_find_measure(p, "loss")].lower_better);
-    assert_int_equal(p->binding_counter, program_find_counter(p, "k"));
+    assert_string_equal(p->counters[p->binding_counter].name, "k");
     const struct contrast *arch = &p->contrasts[program_find_contrast(p, "arch")];
     assert_int_equal(arch->over, OVER_CLEARED);
     assert_string_equal(p->factors[arch->factor].levels[arch->level_a].text, "moe");
