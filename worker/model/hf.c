@@ -20,29 +20,30 @@
 #define CONFIG_MAX (16u << 20)
 #define NAME_SIZE  96
 
-struct part {
+struct hf_part {
     char name[NAME_SIZE];
     size_t offset; /* of weights.params */
     int64_t rows;
     int64_t cols; /* 0: one dimension */
 };
 
-struct parts {
-    struct part *items;
+struct hf_part_list {
+    struct hf_part *items;
     size_t n;
     size_t cap;
 };
 
-static struct part *add_part(struct parts *list, size_t offset, size_t rows, size_t cols)
+static struct hf_part *add_part(struct hf_part_list *list, size_t offset, size_t rows, size_t cols)
 {
     ARRAY_GROW(list->items, list->n, list->cap);
-    struct part *p = &list->items[list->n++];
-    *p = (struct part){.offset = offset, .rows = (int64_t)rows, .cols = (int64_t)cols};
+    struct hf_part *p = &list->items[list->n++];
+    *p = (struct hf_part){.offset = offset, .rows = (int64_t)rows, .cols = (int64_t)cols};
     return p;
 }
 
 /* Per expert w1 (gate), w3 (up) of a stacked gate_up, or w2 (down). */
-static void add_experts(struct parts *list, const struct model_config *cfg, const struct tensor *t)
+static void add_experts(struct hf_part_list *list, const struct model_config *cfg,
+                        const struct tensor *t)
 {
     size_t each = tensor_size(t) / (size_t)cfg->experts, rows = t->rows / (size_t)cfg->experts;
     bool down = t->role == TENSOR_EXPERT_DOWN;
@@ -50,8 +51,8 @@ static void add_experts(struct parts *list, const struct model_config *cfg, cons
     for (int e = 0; e < cfg->experts; e++)
         for (int half = 0; half < (down ? 1 : 2); half++) {
             size_t n = down ? each : each / 2;
-            struct part *p = add_part(list, t->offset + (size_t)e * each + (size_t)half * n,
-                                      down ? rows : rows / 2, t->cols);
+            struct hf_part *p = add_part(list, t->offset + (size_t)e * each + (size_t)half * n,
+                                         down ? rows : rows / 2, t->cols);
             (void)snprintf(p->name, sizeof(p->name),
                            "model.layers.%d.block_sparse_moe.experts.%d.w%d.weight", t->layer, e,
                            down ? 2 : 1 + 2 * half);
@@ -60,10 +61,10 @@ static void add_experts(struct parts *list, const struct model_config *cfg, cons
 
 /* *n parts in the order of the table; the caller frees them. The shape has passed
  * hf_config_check(). */
-static struct part *list_parts(const struct model_config *cfg, const struct tensor_table *table,
-                               size_t *n)
+static struct hf_part *list_parts(const struct model_config *cfg, const struct tensor_table *table,
+                                  size_t *n)
 {
-    struct parts list = {0};
+    struct hf_part_list list = {0};
 
     for (size_t i = 0; i < table->n; i++) {
         const struct tensor *t = &table->items[i];
@@ -73,7 +74,7 @@ static struct part *list_parts(const struct model_config *cfg, const struct tens
         }
         bool flat = t->role == TENSOR_NORM_ATTENTION || t->role == TENSOR_NORM_FFN ||
                     t->role == TENSOR_NORM_FINAL;
-        struct part *p = add_part(&list, t->offset, t->rows, flat ? 0 : t->cols);
+        struct hf_part *p = add_part(&list, t->offset, t->rows, flat ? 0 : t->cols);
         assert(t->role != TENSOR_SHARED_GATE && t->role != TENSOR_SHARED_UP &&
                t->role != TENSOR_SHARED_DOWN);
         (void)snprintf(p->name, sizeof(p->name), "%s", t->name);
@@ -99,12 +100,13 @@ int hf_read_config(const char *folder, struct model_config *cfg, struct err *err
     return rc;
 }
 
-static size_t part_numbers(const struct part *part)
+static size_t part_numbers(const struct hf_part *part)
 {
     return (size_t)part->rows * (size_t)(part->cols == 0 ? 1 : part->cols);
 }
 
-static int check_part(const struct part *part, const struct safetensors_entry *e, struct err *err)
+static int check_part(const struct hf_part *part, const struct safetensors_entry *e,
+                      struct err *err)
 {
     int n_dims = part->cols == 0 ? 1 : 2;
 
@@ -124,7 +126,7 @@ static int check_part(const struct part *part, const struct safetensors_entry *e
     return err->code;
 }
 
-static int read_part(const struct shards *shards, const struct part *part, float *out,
+static int read_part(const struct shards *shards, const struct hf_part *part, float *out,
                      struct err *err)
 {
     const struct shards_tensor *found = shards_find(shards, part->name);
@@ -142,7 +144,7 @@ static int read_part(const struct shards *shards, const struct part *part, float
 
 static int by_name(const void *a, const void *b)
 {
-    const struct part *x = a, *y = b;
+    const struct hf_part *x = a, *y = b;
 
     return strcmp(x->name, y->name);
 }
@@ -161,7 +163,7 @@ static bool may_be_ignored(const struct model_config *cfg, const char *name)
 /* Every part is there in its shape, and nothing else: a tensor without a part would be a piece of
  * the model that is not computed. Leaves the parts sorted by name. */
 static int check_parts(const struct shards *shards, const struct model_config *cfg,
-                       struct part *parts, size_t n, struct err *err)
+                       struct hf_part *parts, size_t n, struct err *err)
 {
     for (size_t i = 0; i < n; i++) {
         const struct shards_tensor *found = shards_find(shards, parts[i].name);
@@ -173,10 +175,10 @@ static int check_parts(const struct shards *shards, const struct model_config *c
     }
     qsort(parts, n, sizeof(*parts), by_name);
     for (size_t i = 0; i < shards->n_tensors; i++) {
-        struct part key = {0};
+        struct hf_part key = {0};
         const char *name = shards->tensors[i].entry->name;
         (void)snprintf(key.name, sizeof(key.name), "%s", name);
-        const struct part *p = bsearch(&key, parts, n, sizeof(*parts), by_name);
+        const struct hf_part *p = bsearch(&key, parts, n, sizeof(*parts), by_name);
         if ((p == NULL || strcmp(p->name, name) != 0) && !may_be_ignored(cfg, name))
             return err_set(err, ERR_REFUSED, "tensor %.80s is not part of this architecture", name);
     }
@@ -191,7 +193,7 @@ static int read_parts(const struct shards *shards, const struct model_config *cf
     size_t n = 0;
 
     tensor_table_init(&table, cfg);
-    struct part *parts = list_parts(cfg, &table, &n);
+    struct hf_part *parts = list_parts(cfg, &table, &n);
     tensor_table_release(&table);
     int rc = check_parts(shards, cfg, parts, n, err);
     if (rc == 0)
@@ -243,7 +245,7 @@ int hf_write_weights(const char *path, const struct weights *w, struct err *err)
     int rc = hf_check_weights(w, err);
     if (rc < 0)
         return rc;
-    struct part *parts = list_parts(&w->cfg, &w->table, &n);
+    struct hf_part *parts = list_parts(&w->cfg, &w->table, &n);
     struct safetensors_item *items = xcalloc(n, sizeof(*items));
     for (size_t i = 0; i < n; i++)
         items[i] = (struct safetensors_item){.name = parts[i].name,
