@@ -67,7 +67,7 @@ static int may_run(const struct trust_ask *trust, const struct program *p, bool 
 }
 
 /* What is being proved: a program, and which of its parts are sound. */
-struct proving {
+struct proof_premises {
     const struct program *program;
     const struct program_sound *sound;
     const struct trust_ask *trust; /* NULL: no worker is asked */
@@ -76,7 +76,7 @@ struct proving {
 
 /* Asks the workers what they are about to do, and holds the plan against it. Failures of the
  * machine, and the user's refusal, are returned. */
-static int ask_workers(struct proof *proof, const struct proving *x, struct err *err)
+static int ask_workers(struct proof *proof, const struct proof_premises *x, struct err *err)
 {
     const struct program *p = x->program;
     int rc = may_run(x->trust, p, x->is_faulty, err);
@@ -102,7 +102,7 @@ static int ask_workers(struct proof *proof, const struct proving *x, struct err 
 
 /* The proofs of truthtable/: all of them where the decision is sound, else what rests on sound
  * parts alone. */
-static int prove_decision(struct proof *proof, const struct proving *x, struct err *err)
+static int prove_decision(struct proof *proof, const struct proof_premises *x, struct err *err)
 {
     const struct program *p = x->program;
     const cJSON *said = proof->described ? proof->describe.json : NULL;
@@ -128,7 +128,7 @@ static int prove_decision(struct proof *proof, const struct proving *x, struct e
 
 /* All steps after loading, each where its premises hold. Errors of the program go to the
  * diagnostics; only failures of the machine, and the user's refusal, are returned. */
-static int prove(struct proof *proof, const struct proving *x, struct err *err)
+static int prove(struct proof *proof, const struct proof_premises *x, struct err *err)
 {
     const bool no_run = x->trust == NULL;
     const size_t n_before = proof->diag.n_errors;
@@ -159,7 +159,7 @@ int proof_run(const char *path, const struct trust_ask *trust, struct proof *out
     if (out->program == NULL || (is_faulty && rc != ERR_INVALID)) {
         return rc;
     }
-    const struct proving x = {
+    const struct proof_premises x = {
         .program = out->program, .sound = &sound, .trust = trust, .is_faulty = is_faulty};
     rc = prove(out, &x, err);
     if (is_faulty) {

@@ -14,7 +14,8 @@
 
 enum { SETS_MAX = 16 };
 
-struct slot { /* kept cells of one group and set that gave the same to cells of the asking set */
+struct copy_slot { /* kept cells of one group and set that gave the same to cells of the asking set
+                    */
     size_t group;
     uint32_t kept_set;
     uint32_t asking_set;
@@ -27,7 +28,7 @@ struct copy_search {
     size_t n_sets;                   /* SETS_MAX + 1: more than that */
     uint32_t *set_of;                /* [cell] */
     size_t group;
-    struct slot *slots; /* open addressing; a power of two, at most half of them used */
+    struct copy_slot *slots; /* open addressing; a power of two, at most half of them used */
     size_t n_slots;
     size_t *kept; /* of this group; with too many sets only */
     size_t n_kept;
@@ -128,8 +129,8 @@ static uint64_t mix(uint64_t hash, uint64_t v)
 
 /* The slot of the kept cells that gave the same as this one in all stages of both sets; an unused
  * one when there are none. The cell is of one of the two sets. */
-static struct slot *find_slot(struct copy_search *cs, size_t cell, uint32_t kept_set,
-                              uint32_t asking_set)
+static struct copy_slot *find_slot(struct copy_search *cs, size_t cell, uint32_t kept_set,
+                                   uint32_t asking_set)
 {
     const struct stage_set sets[2] = {cs->sets[kept_set], cs->sets[asking_set]};
     uint64_t hash = mix(mix(cs->group, kept_set), asking_set);
@@ -139,7 +140,7 @@ static struct slot *find_slot(struct copy_search *cs, size_t cell, uint32_t kept
     }
     size_t i = hash & (cs->n_slots - 1);
     for (;; i = (i + 1) & (cs->n_slots - 1)) {
-        struct slot *slot = &cs->slots[i];
+        struct copy_slot *slot = &cs->slots[i];
         if (slot->cells[0] == 0 ||
             (slot->group == cs->group && slot->kept_set == kept_set &&
              slot->asking_set == asking_set && !differ(cs, sets, cell, slot->cells[0] - 1))) {
@@ -158,7 +159,7 @@ size_t copy_search_find(struct copy_search *cs, size_t cell)
         first = is_copy ? cs->kept[k] : INDEX_NONE;
     }
     for (uint32_t set = 0; cs->slots != NULL && set < cs->n_sets; set++) {
-        const struct slot *slot = find_slot(cs, cell, set, cs->set_of[cell]);
+        const struct copy_slot *slot = find_slot(cs, cell, set, cs->set_of[cell]);
         for (size_t i = 0; i < 2 && slot->cells[i] != 0; i++) {
             const size_t kept = slot->cells[i] - 1;
             if (kept < first && !asked_same(cs, cell, kept)) {
@@ -176,12 +177,12 @@ void copy_search_keep(struct copy_search *cs, size_t cell)
         return;
     }
     for (uint32_t set = 0; set < cs->n_sets; set++) {
-        struct slot *slot = find_slot(cs, cell, cs->set_of[cell], set);
+        struct copy_slot *slot = find_slot(cs, cell, cs->set_of[cell], set);
         if (slot->cells[0] == 0) {
-            *slot = (struct slot){.group = cs->group,
-                                  .kept_set = cs->set_of[cell],
-                                  .asking_set = set,
-                                  .cells = {cell + 1, 0}};
+            *slot = (struct copy_slot){.group = cs->group,
+                                       .kept_set = cs->set_of[cell],
+                                       .asking_set = set,
+                                       .cells = {cell + 1, 0}};
         } else if (slot->cells[1] == 0 && !asked_same(cs, cell, slot->cells[0] - 1)) {
             slot->cells[1] = cell + 1;
         }
