@@ -35,7 +35,7 @@ enum column_flag {
     COLUMN_SPARSE = 16   /* JSON: left out while it is negative or false */
 };
 
-struct column {
+struct row_column {
     const char *name;
     const char *json; /* NULL: not in the journal */
     enum column_type type;
@@ -47,27 +47,27 @@ struct column {
     const char *declaration; /* in the schema, behind the name */
 };
 
-struct columns {
+struct row_columns {
     const char *table;
-    const struct column *items;
+    const struct row_column *items;
     size_t n;
 };
 
-extern const struct columns TASK_COLUMNS;    /* of struct task_row */
-extern const struct columns ATTEMPT_COLUMNS; /* of struct attempt_row */
-extern const struct columns PROGRAM_COLUMNS; /* of struct program_row */
+extern const struct row_columns TASK_COLUMNS;    /* of struct task_row */
+extern const struct row_columns ATTEMPT_COLUMNS; /* of struct attempt_row */
+extern const struct row_columns PROGRAM_COLUMNS; /* of struct program_row */
 
 /* Whether a column is a number in the database; else it is a text. */
-bool column_is_int(const struct column *c);
+bool column_is_int(const struct row_column *c);
 /* A number that does not fit a U32 becomes UINT32_MAX, with which no program is loaded
  * (daemon/core/program_add.c), not one that looks sound. */
-int64_t column_int(const struct column *c, const void *row);
-void column_set_int(const struct column *c, void *row, int64_t value);
+int64_t column_int(const struct row_column *c, const void *row);
+void column_set_int(const struct row_column *c, void *row, int64_t value);
 /* A digest of zeros is "", and so is the reason of an attempt that has not ended. `hex` is used for
  * digests. False: no name that this version knows, or no digest; the member is then not valid. */
-const char *column_text(const struct column *c, const void *row, char hex[DIGEST_HEX_SIZE]);
-bool column_set_text(const struct column *c, void *row, const char *text);
+const char *column_text(const struct row_column *c, const void *row, char hex[DIGEST_HEX_SIZE]);
+bool column_set_text(const struct row_column *c, void *row, const char *text);
 /* Whether a line of the journal has the member, for a row of which the members before it hold. */
-bool column_is_in_json(const struct column *c, const void *row);
+bool column_is_in_json(const struct row_column *c, const void *row);
 
 #endif

@@ -112,7 +112,7 @@ static int get_digest(const cJSON *obj, const char *key, struct digest *out, str
     return rc == 0 ? digest_from_hex(hex, out, err) : rc;
 }
 
-static void put_column(cJSON *obj, const struct column *c, const void *row)
+static void put_column(cJSON *obj, const struct row_column *c, const void *row)
 {
     char hex[DIGEST_HEX_SIZE];
     if (c->type == COLUMN_FLAG) {
@@ -129,10 +129,10 @@ static void put_column(cJSON *obj, const struct column *c, const void *row)
 }
 
 /* Members of which one writer and one reader take care. */
-static void put_columns(cJSON *obj, const struct columns *columns, const void *row)
+static void put_columns(cJSON *obj, const struct row_columns *columns, const void *row)
 {
     for (size_t i = 0; i < columns->n; i++) {
-        const struct column *c = &columns->items[i];
+        const struct row_column *c = &columns->items[i];
         const bool sparse = (c->flags & COLUMN_SPARSE) != 0;
         const int64_t least = c->type == COLUMN_FLAG ? 1 : 0;
         if (column_is_in_json(c, row) && (!sparse || column_int(c, row) >= least)) {
@@ -146,7 +146,7 @@ static int bad_name(const char *key, const char *name, struct err *err)
     return err_set(err, ERR_CORRUPT, "%s: \"%s\" is not a name of this version", key, name);
 }
 
-static int get_column(const cJSON *obj, const struct column *c, void *row, struct err *err)
+static int get_column(const cJSON *obj, const struct row_column *c, void *row, struct err *err)
 {
     const char *text = NULL;
     int64_t value = 0;
@@ -175,10 +175,11 @@ static int get_column(const cJSON *obj, const struct column *c, void *row, struc
     return rc;
 }
 
-static int get_columns(const cJSON *obj, const struct columns *columns, void *row, struct err *err)
+static int get_columns(const cJSON *obj, const struct row_columns *columns, void *row,
+                       struct err *err)
 {
     for (size_t i = 0; i < columns->n; i++) {
-        const struct column *c = &columns->items[i];
+        const struct row_column *c = &columns->items[i];
         const bool optional = (c->flags & COLUMN_OPTIONAL) != 0;
         if (!column_is_in_json(c, row) || (optional && json_member(obj, c->json) == NULL)) {
             continue;

@@ -139,14 +139,14 @@ int apply_settle(struct store *store, uint32_t program, struct err *err) MUST_CH
  * once. The caller's. */
 char *statement_sql(enum stmt which);
 /* "PREFIX name, PREFIX name, ...": the columns of a SELECT. */
-char *statement_columns(const struct columns *columns, const char *prefix);
+char *statement_columns(const struct row_columns *columns, const char *prefix);
 /* Columns of a table with their declarations, for CREATE TABLE. */
-void statement_declare(struct strbuf *sql, const struct columns *columns);
+void statement_declare(struct strbuf *sql, const struct row_columns *columns);
 /* Binds the members of `row` to the parameters from `at` on, in their columns' order. */
-void statement_bind(sqlite3_stmt *stmt, int at, const struct columns *columns, const void *row);
+void statement_bind(sqlite3_stmt *stmt, int at, const struct row_columns *columns, const void *row);
 /* Reads them from the result's columns from `at` on. ERR_CORRUPT: a name that this version does not
  * know. */
-int statement_read(sqlite3_stmt *stmt, int at, const struct columns *columns, void *row,
+int statement_read(sqlite3_stmt *stmt, int at, const struct row_columns *columns, void *row,
                    struct err *err) MUST_CHECK;
 
 #endif

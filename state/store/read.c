@@ -4,9 +4,9 @@
 /* What every SELECT below shares: prepare, bind the program, visit each row. `visit` returns as
  * visitors do. */
 struct query {
-    const char *sql;               /* "%s" stands for `columns` */
-    const struct columns *columns; /* NULL: none */
-    const char *prefix;            /* of their names */
+    const char *sql;                   /* "%s" stands for `columns` */
+    const struct row_columns *columns; /* NULL: none */
+    const char *prefix;                /* of their names */
     int64_t args[2];
     int n_args;
     int (*visit)(sqlite3_stmt *stmt, const struct query *q, struct err *err);

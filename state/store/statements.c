@@ -24,7 +24,7 @@ static const char *const SQL[STMT_NR] = {
         " UNION ALL SELECT '', stage, name FROM apparatus WHERE program = ?1 AND task = ?2",
 };
 
-char *statement_columns(const struct columns *columns, const char *prefix)
+char *statement_columns(const struct row_columns *columns, const char *prefix)
 {
     assert(columns != NULL && prefix != NULL);
     struct strbuf s = STRBUF_INIT;
@@ -34,23 +34,23 @@ char *statement_columns(const struct columns *columns, const char *prefix)
     return strbuf_detach(&s);
 }
 
-void statement_declare(struct strbuf *sql, const struct columns *columns)
+void statement_declare(struct strbuf *sql, const struct row_columns *columns)
 {
     assert(sql != NULL && columns != NULL);
     for (size_t i = 0; i < columns->n; i++) {
-        const struct column *c = &columns->items[i];
+        const struct row_column *c = &columns->items[i];
         strbuf_addf(sql, "%s\"%s\" %s", i == 0 ? "" : ", ", c->name, c->declaration);
     }
 }
 
 /* UPDATE of all columns but keys, whose values are parameters from `first` on. */
-static char *update_sql(const struct columns *columns, int first, const char *where)
+static char *update_sql(const struct row_columns *columns, int first, const char *where)
 {
     struct strbuf s = STRBUF_INIT;
     const char *comma = "";
     strbuf_addf(&s, "UPDATE %s SET ", columns->table);
     for (size_t i = 0; i < columns->n; i++) {
-        const struct column *c = &columns->items[i];
+        const struct row_column *c = &columns->items[i];
         if ((c->flags & COLUMN_KEY) == 0) {
             strbuf_addf(&s, "%s\"%s\"=?%d", comma, c->name, first + (int)i);
             comma = ", ";
@@ -61,7 +61,7 @@ static char *update_sql(const struct columns *columns, int first, const char *wh
 }
 
 /* INSERT of program, task and all columns. */
-static char *insert_sql(const struct columns *columns)
+static char *insert_sql(const struct row_columns *columns)
 {
     struct strbuf s = STRBUF_INIT;
     char *list = statement_columns(columns, "");
@@ -91,12 +91,12 @@ char *statement_sql(enum stmt which)
                                         : xstrdup(SQL[which]);
 }
 
-void statement_bind(sqlite3_stmt *stmt, int at, const struct columns *columns, const void *row)
+void statement_bind(sqlite3_stmt *stmt, int at, const struct row_columns *columns, const void *row)
 {
     assert(stmt != NULL && columns != NULL && row != NULL);
     char hex[DIGEST_HEX_SIZE];
     for (size_t i = 0; i < columns->n; i++) {
-        const struct column *c = &columns->items[i];
+        const struct row_column *c = &columns->items[i];
         if (column_is_int(c)) {
             sql_bind_int(stmt, at + (int)i, column_int(c, row));
         } else {
@@ -105,12 +105,12 @@ void statement_bind(sqlite3_stmt *stmt, int at, const struct columns *columns, c
     }
 }
 
-int statement_read(sqlite3_stmt *stmt, int at, const struct columns *columns, void *row,
+int statement_read(sqlite3_stmt *stmt, int at, const struct row_columns *columns, void *row,
                    struct err *err)
 {
     assert(stmt != NULL && columns != NULL && row != NULL);
     for (size_t i = 0; i < columns->n; i++) {
-        const struct column *c = &columns->items[i];
+        const struct row_column *c = &columns->items[i];
         const int from = at + (int)i;
         if (column_is_int(c)) {
             column_set_int(c, row, sql_col_int(stmt, from));

@@ -240,7 +240,7 @@ static void test_kind_of_a_line(void **state)
 }
 
 /* Another number in every member. */
-static void fill(const struct columns *columns, void *row)
+static void fill(const struct row_columns *columns, void *row)
 {
     for (size_t i = 0; i < columns->n; i++) {
         if (column_is_int(&columns->items[i])) {
@@ -250,10 +250,10 @@ static void fill(const struct columns *columns, void *row)
     }
 }
 
-static void compare(const struct columns *columns, const void *a, const void *b)
+static void compare(const struct row_columns *columns, const void *a, const void *b)
 {
     for (size_t i = 0; i < columns->n; i++) {
-        const struct column *c = &columns->items[i];
+        const struct row_column *c = &columns->items[i];
         char hex_a[DIGEST_HEX_SIZE];
         char hex_b[DIGEST_HEX_SIZE];
         const bool same = column_is_int(c)
