@@ -48,6 +48,7 @@ struct core_plan { /* tasks are cell * n_stages + stage; dependencies stay withi
 struct core_live { /* an attempt without an end in the store */
     uint32_t task;
     struct attempt_row attempt;
+    bool answered; /* at work when a pause for failures was lifted (failures.c) */
 };
 
 struct core_access { /* what an amendment was judged by */

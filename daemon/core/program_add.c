@@ -85,6 +85,7 @@ static void adopt(struct core *c, struct core_program *p, const struct core_live
     struct live *l = live_new(c, p, from->task);
     l->row = from->attempt;
     l->excused = true;
+    l->answered = from->answered;
     l->phase = state == TASK_RUNNING ? LIVE_RUNNING : LIVE_STARTING;
     l->progressed =
         l->row.checkpoint >= 0 && l->row.checkpoint >= p->tasks[from->task].best_checkpoint;

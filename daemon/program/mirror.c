@@ -6,6 +6,7 @@
 #include "daemon/program/amended.h"
 #include "daemon/program/apparatus.h"
 #include "daemon/program/clocks.h"
+#include "state/store/answered.h"
 
 /* Collects the open attempts, which the core adopts. */
 static int take_attempt(void *ctx, uint32_t task, const struct attempt_row *a, struct err *err)
@@ -67,6 +68,27 @@ static int load_pauses(struct store *store, struct hosted *h, struct err *err)
     return h->status.paused == 0 ? 0 : store_pauses(store, h->no, take_pause, &p, err);
 }
 
+/* What a person answered to a pause for failures holds for the attempts that were at work then,
+ * whichever daemon sees them end. Apparatus checks never pause for failures. */
+static int load_answered(struct store *store, const struct hosted *h, struct live_list *live,
+                         struct err *err)
+{
+    struct store_answer *answers = xcalloc(live->n + 1, sizeof(*answers));
+    size_t n = 0;
+    while (n < live->n && live->items[n].task < h->n_tasks) { /* they are in order of task */
+        answers[n] = (struct store_answer){.task = live->items[n].task,
+                                           .attempt_no = live->items[n].attempt.no};
+        n++;
+    }
+    const uint32_t n_stages = (uint32_t)h->plan->program->n_stages;
+    int rc = store_answered(store, h->no, n_stages, answers, n, err);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        live->items[i].answered = answers[i].answered;
+    }
+    free(answers);
+    return rc;
+}
+
 /* The order matters: checks before tasks (their number counts in), tasks before attempts. */
 int mirror_load(struct store *store, struct hosted *h, const struct store_program *row,
                 struct live_list *live, struct err *err)
@@ -95,5 +117,6 @@ int mirror_load(struct store *store, struct hosted *h, const struct store_progra
     rc = rc != 0 ? rc : store_attempts(store, h->no, UINT32_MAX, take_past, &past, err);
     rc = rc != 0 ? rc : load_pauses(store, h, err);
     rc = rc != 0 ? rc : clocks_at_start(store, h, err);
-    return rc != 0 ? rc : store_live_attempts(store, h->no, take_attempt, live, err);
+    rc = rc != 0 ? rc : store_live_attempts(store, h->no, take_attempt, live, err);
+    return rc != 0 ? rc : load_answered(store, h, live, err);
 }

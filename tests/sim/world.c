@@ -180,7 +180,8 @@ static void add_program(struct sim *s, uint32_t no, bool fresh)
         const struct sim_task *t = &p->tasks[i];
         rows[i] = t->row;
         if (t->row.state == TASK_STARTING || t->row.state == TASK_RUNNING) {
-            live[n_live++] = (struct core_live){i, t->attempt};
+            live[n_live++] = (struct core_live){
+                i, t->attempt, t->row.n_attempts > 0 && t->answered == t->row.n_attempts};
         }
         if (t->row.state == TASK_BLOCKED) {
             ends[n_ends++] = (struct core_end){i, t->attempt.code, t->attempt.signal};

@@ -295,6 +295,40 @@ static void test_at_work_others_done(void **state)
     driver_release(&d);
 }
 
+/* The next daemon hears of it. Without an answer both count, and the program pauses. */
+static void test_at_work_after_restart(void **state)
+{
+    (void)state;
+    for (int answered = 0; answered < 2; answered++) {
+        struct driver d;
+        struct task_row rows[2 * N_STAGES];
+        struct core_live live[2];
+        const struct program_row none = {0};
+        struct core_event ev = {.kind = CORE_PROGRAM_ADDED, .program = 1};
+        driver_init(&d, 2);
+        for (uint32_t i = 0; i < 2 * N_STAGES; i++) {
+            task_row_init(&rows[i], i % N_STAGES == 0 ? TASK_STARTING : TASK_WAITING);
+            rows[i].n_attempts = i % N_STAGES == 0;
+        }
+        for (uint32_t i = 0; i < 2; i++) {
+            live[i] = (struct core_live){.task = TRAIN(i), .answered = answered != 0};
+            attempt_row_init(&live[i].attempt);
+            live[i].attempt.no = 1;
+        }
+        ev.added.plan = (struct core_plan){.n_cells = 2, .n_stages = N_STAGES, .stages = STAGES};
+        ev.added.tasks = rows;
+        ev.added.live = live;
+        ev.added.n_live = 2;
+        ev.added.status = &none;
+        driver_step(&d, ev);
+        end_with(&d, TRAIN(0), END_EXITED, 1);
+        assert_int_equal(driver_row(&d, TRAIN(0)).state, answered ? TASK_STARTING : TASK_BLOCKED);
+        end_with(&d, TRAIN(1), END_EXITED, 1);
+        assert_int_equal(paused(&d), answered ? 0 : PAUSE_FAILURES);
+        driver_release(&d);
+    }
+}
+
 /* With --accept-failures nothing is kept, whenever it began. */
 static void test_at_work_accepted(void **state)
 {
@@ -430,6 +464,7 @@ int main(void)
         cmocka_unit_test(test_at_work),
         cmocka_unit_test(test_at_work_after_resume),
         cmocka_unit_test(test_at_work_others_done),
+        cmocka_unit_test(test_at_work_after_restart),
         cmocka_unit_test(test_at_work_accepted),
         cmocka_unit_test(test_accepted),
         cmocka_unit_test(test_retry_after_unblinding),
