@@ -237,6 +237,7 @@ static void stop(struct shell *sh)
         }
     }
     history_check_close(sh);
+    counted_close(sh);
     uv_close((uv_handle_t *)&sh->tick, NULL);
     uv_close((uv_handle_t *)&sh->disk, NULL);
     uv_close((uv_handle_t *)&sh->on_term, NULL);
@@ -262,6 +263,7 @@ static int open_loop(struct shell *sh, struct err *err)
     }
     (void)uv_timer_init(&sh->loop, &sh->tick);
     (void)uv_timer_init(&sh->loop, &sh->disk);
+    counted_open(sh);
     (void)uv_signal_init(&sh->loop, &sh->on_term);
     (void)uv_signal_init(&sh->loop, &sh->on_int);
     sh->tick.data = sh->disk.data = sh->on_term.data = sh->on_int.data = sh;

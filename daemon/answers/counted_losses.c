@@ -1,23 +1,85 @@
 /* The counted tasks in a program's status: how many are lost, and how many of those losses the rule
  * of the verdict excludes (truthtable/evidence/task_coverage.h). Whether a loss is excluded can
  * depend on the [run] limits that other tasks had; these are read from the journal, and only when
- * there is such a loss, because status is asked for often. */
+ * there is such a loss, because status is asked for often. Of a long journal an
+ * answer reads a part, and the turns of the loop behind it the rest. */
 #include "base/json.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/answers/answer.h"
+#include "daemon/rpc/server.h"
 #include "state/store/run_history.h"
 #include "truthtable/evidence/task_coverage.h"
 
-/* The history of [run], kept up to date between calls; NULL: not known. */
+#define STEP_ROWS 1000 /* of a journal, read in one turn of the loop */
+
+/* Reads on, turn by turn, what the answers of the turns before had no time for. */
+struct counted_reader {
+    uv_timer_t timer;
+    struct shell *shell;
+};
+
+static bool step(const struct shell *sh, struct hosted *h)
+{
+    const struct run_bounds bounds = {.rows = sh->checked_rows, .step = STEP_ROWS};
+    struct err err;
+    if (run_record_follow(sh->store, h->no, h->plan->program, &bounds, &h->followed, &err) != 0) {
+        log_warn("%s: what [run] was: %s", h->id, err.msg);
+        return false;
+    }
+    h->following = run_record_is_behind(h->followed);
+    return true;
+}
+
+/* One program a turn, so that nothing else waits for longer than a step. */
+static void on_turn(uv_timer_t *timer)
+{
+    const struct counted_reader *reader = timer->data;
+    struct shell *sh = reader->shell;
+    struct hosted *h = NULL;
+    for (size_t i = 0; h == NULL && i < sh->cap_programs; i++) {
+        h = sh->programs[i] != NULL && sh->programs[i]->following ? sh->programs[i] : NULL;
+    }
+    if (h == NULL) {
+        return;
+    }
+    h->following = false;
+    if (step(sh, h) && !h->following) {
+        h->version++;
+        server_note_change(sh->server);
+    }
+    (void)uv_timer_start(timer, on_turn, 1, 0);
+}
+
+void counted_open(struct shell *sh)
+{
+    struct counted_reader *reader = xcalloc(1, sizeof(*reader));
+    reader->shell = sh;
+    reader->timer.data = reader;
+    (void)uv_timer_init(&sh->loop, &reader->timer);
+    sh->reader = reader;
+}
+
+static void on_closed(uv_handle_t *timer)
+{
+    free(timer->data);
+}
+
+void counted_close(struct shell *sh)
+{
+    uv_close((uv_handle_t *)&sh->reader->timer, on_closed);
+    sh->reader = NULL;
+}
+
+/* The history of [run], kept up to date between calls; NULL: not known, or not yet. */
 static struct run_record *follow(const struct shell *sh, const struct hosted *hosted)
 {
     struct hosted *h = shell_program(sh, hosted->no);
-    struct err err;
-    if (run_record_follow(sh->store, h->no, h->plan->program, sh->checked_rows, &h->followed,
-                          &err) != 0) {
-        log_warn("%s: what [run] was: %s", h->id, err.msg);
+    if (!step(sh, h)) {
         return NULL;
+    }
+    if (h->following && sh->reader != NULL) {
+        (void)uv_timer_start(&sh->reader->timer, on_turn, 1, 0);
     }
     return run_record_is_known(h->followed) ? h->followed : NULL;
 }
@@ -51,8 +113,8 @@ struct losses {
     int64_t narrower; /* would be excluded, had others not had wider limits */
 };
 
-/* r NULL: as if [run] had never been changed. */
-/* Cell by cell: whether a stage's loss counts depends on the stages before it. */
+/* r NULL: as if [run] had never been changed. Cell by cell: whether a stage's loss counts depends
+ * on the stages before it. */
 static struct losses count_losses(const struct hosted *h, struct run_record *r)
 {
     const struct program *p = h->bundle->program;

@@ -120,6 +120,7 @@ struct hosted {
     cJSON *verdict_timing; /* validity that rests on timings; or NULL */
     struct run_record *run_record; /* once the verdict was computed here; or NULL */
     struct run_record *followed;   /* while it runs, for its status (counted.c); or NULL */
+    bool following;                /* rows of its journal are left to read for that */
     cJSON *runs;                   /* of its [run], as a verdict is answered with; or NULL */
     bool verdict_waits;            /* the lock refused it: asked for again once that holds */
     bool looked_at;                /* a job checks whether missing data are back */

@@ -19,6 +19,7 @@
 #include "state/store/store.h"
 
 struct attempt;
+struct counted_reader;
 struct server;
 
 /* A program of the store that does not load, or whose rows the store rejects: the former is
@@ -47,8 +48,9 @@ struct shell {
     struct check_job *waiting_checks; /* history_check.c: of journals that could not be read */
     struct attempt *attempts;         /* alive, or ended and not committed as such yet */
     size_t n_attempts;
-    uv_timer_t tick; /* of attempts.c; runs while there are any */
-    uv_timer_t disk; /* of disk.c */
+    uv_timer_t tick;               /* of attempts.c; runs while there are any */
+    uv_timer_t disk;               /* of disk.c */
+    struct counted_reader *reader; /* of counted_losses.c; NULL when stopping */
     uv_signal_t on_term;
     uv_signal_t on_int;
     struct wall_time started;

@@ -53,6 +53,7 @@ struct run_record_seen {
     int64_t last_row;
     bool changed; /* there was another [run]: every row of a task was read */
     bool unread;  /* there was, and they were not */
+    bool behind;  /* rows were left for the next call */
 };
 struct run_record_seen *run_record_seen(struct run_record *r);
 

@@ -14,6 +14,8 @@ struct run_reading {
     uint32_t program;
     bool changed;     /* there is more than one [run]: every row of a task counts */
     int64_t last_row; /* of those walked */
+    int64_t left;     /* rows that this call may still read */
+    bool found;       /* another [run], while it was not known that there is one */
 };
 
 static int take_line(void *ctx, int64_t seq, const char *text, struct err *err)
@@ -49,70 +51,83 @@ int run_record_read(struct store *store, uint32_t program, const struct program 
 
 /* ---- while it runs ---- */
 
-static int see_row(void *ctx, int64_t seq, const char *text, struct err *err)
+/* Looks for another [run] alone: until there is one, no row of a task is asked for. */
+static void see_row(struct run_reading *k, int64_t seq, const char *text)
 {
-    struct run_reading *k = ctx;
-    (void)err;
     k->last_row = seq;
-    k->changed |= strstr(text, "\"event\":\"run_settings\"") != NULL;
-    return 0;
+    k->found = strstr(text, "\"event\":\"run_settings\"") != NULL;
 }
 
-/* From the first row on: nothing was read yet, or no more was than that [run] never changed. */
-static int read_again(struct store *store, const struct program *p, int64_t rows_max,
-                      struct run_reading *k, struct err *err)
+static int follow_row(void *ctx, int64_t seq, const char *text, struct err *err)
+{
+    struct run_reading *k = ctx;
+    int rc = 0;
+    if (k->changed) {
+        rc = take_line(k, seq, text, err);
+    } else {
+        see_row(k, seq, text);
+    }
+    k->left--;
+    return rc != 0 ? rc : k->found || k->left == 0 ? 1 : 0;
+}
+
+/* Begins at the first row again, now reading every row of a task. */
+static void begin_again(struct run_record **r, const struct program *p, struct run_reading *k)
+{
+    run_record_free(*r);
+    *r = k->record = run_record_create(p);
+    k->changed = true;
+    k->found = false;
+    k->last_row = 0;
+}
+
+static int follow(struct store *store, const struct program *p, const struct run_bounds *bounds,
+                  struct run_record **r, struct run_reading *k, struct err *err)
 {
     struct digest head;
     int64_t n_rows = 0;
-    k->record = run_record_create(p);
-    k->changed = false;
-    int rc = store_runs(store, k->program, see_change, k, err);
-    rc = rc == 0 ? store_journal_head(store, k->program, &head, &n_rows, err) : rc;
-    if (rc == 0 && k->changed && n_rows <= rows_max) {
-        return store_journal(store, k->program, 1, take_line, k, err);
+    int rc = store_journal_head(store, k->program, &head, &n_rows, err);
+    while (rc == 0 && k->left > 0 && k->last_row < n_rows && !run_record_seen(*r)->unread) {
+        rc = store_journal(store, k->program, k->last_row + 1, follow_row, k, err);
+        if (rc == 0 && k->found) {
+            begin_again(r, p, k);
+            run_record_seen(*r)->unread = n_rows > bounds->rows;
+        }
     }
-    run_record_seen(k->record)->unread = k->changed;
-    k->last_row = n_rows;
+    run_record_seen(*r)->changed = k->changed;
+    run_record_seen(*r)->last_row = k->last_row;
+    run_record_seen(*r)->behind = k->last_row < n_rows && !run_record_seen(*r)->unread;
     return rc;
 }
 
 int run_record_follow(struct store *store, uint32_t program, const struct program *p,
-                      int64_t rows_max, struct run_record **r, struct err *err)
+                      const struct run_bounds *bounds, struct run_record **r, struct err *err)
 {
-    assert(store != NULL && r != NULL);
-    struct run_record *old = *r;
-    struct run_record_seen seen = old == NULL ? (struct run_record_seen){0} : *run_record_seen(old);
-    struct run_reading k = {
-        .record = old, .program = program, .changed = seen.changed, .last_row = seen.last_row};
-    int rc = 0;
-    if (seen.unread) {
-        return 0;
+    assert(store != NULL && r != NULL && bounds->step > 0);
+    if (*r == NULL) {
+        *r = run_record_create(p);
     }
-    if (old != NULL) {
-        rc = store_journal(store, program, seen.last_row + 1, seen.changed ? take_line : see_row,
-                           &k, err);
-    }
-    if (rc == 0 && (old == NULL || k.changed != seen.changed)) {
-        rc = read_again(store, p, rows_max, &k, err);
-    }
-    if (k.record != old) {
-        run_record_free(old);
-    }
+    struct run_reading k = {.record = *r,
+                            .program = program,
+                            .changed = run_record_seen(*r)->changed,
+                            .last_row = run_record_seen(*r)->last_row,
+                            .left = bounds->step};
+    int rc = follow(store, p, bounds, r, &k, err);
     if (rc != 0) {
-        run_record_free(k.record);
+        run_record_free(*r);
         *r = NULL;
-        return rc;
     }
-    run_record_seen(k.record)->changed = k.changed;
-    run_record_seen(k.record)->last_row = k.last_row;
-    *r = k.record;
-    return 0;
+    return rc;
+}
+
+bool run_record_is_behind(struct run_record *r)
+{
+    return run_record_seen(r)->behind;
 }
 
 bool run_record_is_known(struct run_record *r)
 {
-    assert(r != NULL);
-    return !run_record_seen(r)->unread;
+    return !run_record_seen(r)->unread && !run_record_seen(r)->behind;
 }
 
 int run_record_read_list(struct store *store, uint32_t program, cJSON **out, struct err *err)

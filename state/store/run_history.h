@@ -8,12 +8,20 @@
 /* All of it from the store's copy of the journal; NULL p as above. *out is NULL on an error. */
 int run_record_read(struct store *store, uint32_t program, const struct program *p,
                     struct run_record **out, struct err *err) MUST_CHECK;
-/* Of a program that runs, for an answer while it does: brings *r (NULL at first, the caller's) up
- * to the store's last row, reading those that came since. A journal of more than rows_max rows in
- * which [run] was changed is not read: then run_record_is_known() is false. */
+struct run_bounds {
+    int64_t rows; /* a journal of more, in which [run] was changed, is not read */
+    int64_t step; /* rows read in one call; above 0 */
+};
+
+/* Of a program that runs, for an answer while it does: brings *r (NULL at first, the caller's)
+ * nearer to the store's last row, reading those that came since. Until it is there, and where the
+ * journal is too long, run_record_is_known() is false. */
 int run_record_follow(struct store *store, uint32_t program, const struct program *p,
-                      int64_t rows_max, struct run_record **r, struct err *err) MUST_CHECK;
+                      const struct run_bounds *bounds, struct run_record **r,
+                      struct err *err) MUST_CHECK;
 bool run_record_is_known(struct run_record *r);
+/* Another call would bring it further. */
+bool run_record_is_behind(struct run_record *r);
 /* The list alone, for a person's question; NULL where [run] was never changed or nothing was
  * blocked. Walks the whole journal. */
 int run_record_read_list(struct store *store, uint32_t program, cJSON **out,

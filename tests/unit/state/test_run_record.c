@@ -398,7 +398,8 @@ static void test_list(void **state)
 static void follow(struct scene *s, struct run_record **r, int64_t rows_max)
 {
     struct err err = {0};
-    if (run_record_follow(s->store, s->no, s->program, rows_max, r, &err) != 0) {
+    const struct run_bounds bounds = {.rows = rows_max, .step = 1000};
+    if (run_record_follow(s->store, s->no, s->program, &bounds, r, &err) != 0) {
         fail_msg("%s", err.msg);
     }
 }
@@ -447,6 +448,39 @@ static void test_follow_long(void **state)
         assert_false(run_record_is_known(followed));
     }
     run_record_free(followed);
+    close_scene(&s);
+}
+
+/* However long the journal is, a call reads so many rows; it ends where one call would have. */
+static void test_follow_in_steps(void **state)
+{
+    struct scene s;
+    struct err err = {0};
+    struct digest head;
+    int64_t n_rows = 0;
+    struct run_record *whole = NULL;
+    (void)state;
+    open_scene(&s, true);
+    play(&s, "S0 X0 S1 R0 D1 S2 D2 R1 T0 S0 X0");
+    assert_int_equal(store_journal_head(s.store, s.no, &head, &n_rows, &err), 0);
+    assert_int_equal(run_record_read(s.store, s.no, s.program, &whole, &err), 0);
+    const char *expected = run_record_narrower(whole, 0, CAUSE_OOM);
+    assert_non_null(expected);
+    for (int64_t step = 1; step <= 2 * n_rows; step++) {
+        struct run_record *r = NULL;
+        const struct run_bounds bounds = {.rows = INT64_MAX, .step = step};
+        int64_t n_calls = 0;
+        do {
+            assert_int_equal(run_record_follow(s.store, s.no, s.program, &bounds, &r, &err), 0);
+            assert_int_equal(run_record_is_known(r), !run_record_is_behind(r));
+            n_calls++;
+        } while (run_record_is_behind(r));
+        assert_true(n_calls * step >= n_rows); /* and from the first change on again */
+        assert_true((n_calls - 1) * step < 2 * n_rows);
+        expect("in steps", expected, run_record_narrower(r, 0, CAUSE_OOM));
+        run_record_free(r);
+    }
+    run_record_free(whole);
     close_scene(&s);
 }
 
@@ -513,9 +547,10 @@ static void test_asked_for_long(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scenarios),   cmocka_unit_test(test_histories),
-        cmocka_unit_test(test_list),        cmocka_unit_test(test_follow),
-        cmocka_unit_test(test_follow_long), cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_no_limit),    cmocka_unit_test(test_asked_for_long)};
+        cmocka_unit_test(test_scenarios),     cmocka_unit_test(test_histories),
+        cmocka_unit_test(test_list),          cmocka_unit_test(test_follow),
+        cmocka_unit_test(test_follow_long),   cmocka_unit_test(test_follow_in_steps),
+        cmocka_unit_test(test_too_many),      cmocka_unit_test(test_no_limit),
+        cmocka_unit_test(test_asked_for_long)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
