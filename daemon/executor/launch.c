@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/xalloc.h"
+#include "daemon/executor/inherited.h"
 #include "daemon/shim/spawn.h"
 
 #define ANSWER_S    5
@@ -31,8 +32,9 @@ struct launch {
     char *shim_path;
     int words_fd; /* -1: none */
     pid_t spawner;
-    int socket;         /* to the spawner; -1: there is none */
-    int64_t not_before; /* monotonic: when another is tried, ms */
+    int socket;                 /* to the spawner; -1: there is none */
+    int64_t not_before;         /* monotonic: when another is tried, ms */
+    struct inherited inherited; /* by the spawner, when it was started */
 };
 
 struct launch *launch_new(const char *shim_path, const char *words_path)
@@ -127,6 +129,18 @@ void launch_free(struct launch *l)
     free(l);
 }
 
+/* A shim has the limits, processors and priority of the daemon as they are now: a spawner that was
+ * started with others is replaced. */
+static void end_outdated(struct launch *l)
+{
+    struct inherited now;
+    inherited_read(&now);
+    if (l->socket >= 0 && memcmp(&now, &l->inherited, sizeof(now)) != 0) {
+        end_spawner(l);
+    }
+    l->inherited = now;
+}
+
 /* Does nothing while one is connected. Both directions have a time limit, since the loop waits
  * here. */
 static int start_spawner(struct launch *l, struct err *err)
@@ -134,6 +148,7 @@ static int start_spawner(struct launch *l, struct err *err)
     char verb[] = SPAWN_VERB;
     const struct timeval limit = {.tv_sec = ANSWER_S};
     int ends[2];
+    end_outdated(l);
     if (l->socket >= 0) {
         return 0;
     }

@@ -2,6 +2,7 @@
  * every attempt is started all the same. */
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -245,6 +247,56 @@ static void test_spare_is_killed(void **state)
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
 }
 
+/* The shim's processors are those of the daemon now, and so is its nice value; what runs keeps what
+ * it has. */
+static void test_changed_while_it_runs(void **state)
+{
+    struct fixture f;
+    struct attempt a;
+    struct attempt b;
+    struct attempt c;
+    cpu_set_t all;
+    cpu_set_t of_a;
+    cpu_set_t of_b;
+    cpu_set_t one;
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+    if (CPU_COUNT(&all) < 2) {
+        skip();
+    }
+    set_up(&f, SHIM);
+    begin(&f, &a, "1000");
+    assert_true(worker_runs(&a));
+    CPU_ZERO(&one);
+    for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++) {
+        if (CPU_ISSET(i, &all)) {
+            CPU_SET(i, &one);
+        }
+    }
+    const int nice = getpriority(PRIO_PROCESS, 0);
+    assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+    begin(&f, &b, "1000");
+    assert_int_equal(setpriority(PRIO_PROCESS, 0, nice + 1), 0);
+    begin(&f, &c, "1000");
+    assert_true(worker_runs(&b) && worker_runs(&c));
+    assert_false(b.shim.is_child || c.shim.is_child);
+    assert_int_equal(sched_getaffinity((pid_t)a.start.worker_pid, sizeof(of_a), &of_a), 0);
+    assert_int_equal(sched_getaffinity((pid_t)b.start.worker_pid, sizeof(of_b), &of_b), 0);
+    assert_true(CPU_EQUAL(&of_a, &all));
+    assert_true(CPU_EQUAL(&of_b, &one));
+    assert_int_equal(getpriority(PRIO_PROCESS, (id_t)b.start.worker_pid), nice);
+    assert_int_equal(getpriority(PRIO_PROCESS, (id_t)c.start.worker_pid), nice + 1);
+    assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+    (void)setpriority(PRIO_PROCESS, 0, nice); /* refused without the right to it */
+    struct attempt *const each[] = {&a, &b, &c};
+    for (size_t i = 0; i < ARRAY_LEN(each); i++) {
+        assert_int_equal(kill(each[i]->shim.pid, SIGUSR1), 0);
+        assert_true(has_ended(each[i]));
+        release(each[i]);
+    }
+    tear_down(&f);
+}
+
 /* Closing the launch, as a daemon that stops or dies does, ends no shim. */
 static void test_shims_outlive_the_launch(void **state)
 {
@@ -292,7 +344,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_by_the_spawner),    cmocka_unit_test(test_spawner_is_killed),
         cmocka_unit_test(test_spare_is_killed),   cmocka_unit_test(test_shims_outlive_the_launch),
-        cmocka_unit_test(test_without_a_spawner),
+        cmocka_unit_test(test_without_a_spawner), cmocka_unit_test(test_changed_while_it_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
