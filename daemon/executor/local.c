@@ -63,6 +63,7 @@ struct local_run {
     bool used;       /* its folder, or one beside it, has been there once */
     bool seen_alive; /* its shim was found to hold the lock, or to have a child */
     bool stuck;      /* its shim was killed: it took no lock in time */
+    bool unclear;    /* whether it lives could not be determined last time, which was logged */
     bool waited;     /* status below is that of the child */
     int status;
     off_t words_at;  /* length of the shims' words when it was started; -1: by another daemon */
@@ -201,10 +202,11 @@ static void on_reap_again(uv_timer_t *timer)
 }
 
 /* After its end was reported. A probe sees exit.json before the shim, which still tidies up, has
- * ended: the shim is then reaped later. */
+ * ended: the shim is then reaped later. That of a spawner that was killed is to be reaped, too, so
+ * every pidfd is held until it says that its shim has ended. */
 static void run_leave(struct local_run *r)
 {
-    if (r->child == 0) {
+    if (r->child == 0 && !r->has_poll) {
         run_close(r);
     } else {
         r->state = RUN_REAPING;
@@ -368,6 +370,7 @@ static void on_examined(struct job *job)
         free(j);
         return;
     }
+    r->unclear = r->unclear && j->found.finding == FOUND_UNCLEAR;
     switch (j->found.finding) {
     case FOUND_ENDED: ended(r, &j->found.end); break;
     case FOUND_ALIVE:
@@ -382,7 +385,10 @@ static void on_examined(struct job *job)
         answer(r, HEALTH_UNKNOWN);
         break;
     case FOUND_UNCLEAR:
-        log_warn("%s: cannot tell whether it lives: %s", r->folder, j->found.why);
+        if (!r->unclear) { /* it is examined again every second */
+            log_warn("%s: cannot tell whether it lives: %s", r->folder, j->found.why);
+        }
+        r->unclear = true;
         look_later(r);
         answer(r, HEALTH_UNKNOWN);
         break;

@@ -106,7 +106,10 @@ static void on_verified(struct job *job)
         shell_verify_attempt(j->shell, &again);
     } else if (a != NULL && j->found.unread) {
         a->verifying = false; /* unknown is not bad: the core asks again (S4) */
-        log_warn("%s: %s", j->folder, j->found.why);
+        if (!a->unread) {
+            log_warn("%s: %s", j->folder, j->found.why);
+        }
+        a->unread = true;
     } else if (a != NULL) {
         struct core_event ev = {.kind = CORE_RESULT_CHECKED,
                                 .program = j->key.program,

@@ -30,6 +30,7 @@ struct attempt {
     bool probe_waits; /* likewise `health` */
     bool dirty;       /* events.jsonl was written to */
     bool verifying;   /* a job verifies its result */
+    bool unread;      /* which could not be read last time; that was logged */
     bool judge_again; /* verified while an amendment was being written: repeated after it */
     bool closing;
     bool has_watch;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -15,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/executor/local.h"
 #include "daemon/shim/files.h"
@@ -242,6 +244,126 @@ static void test_end_seen_before_the_exit(void **state)
     tear_down(&s);
 }
 
+/* ---- a shim whose spawner was killed ---- */
+
+static bool is_child(pid_t pid)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0; /* else ECHILD */
+}
+
+/* Once the worker runs: stops the shim, kills its spawner, lets a probe see an exit.json, and kills
+ * the shim after its end was told. Its child is this process now. */
+static void on_heir_turn(uv_timer_t *timer)
+{
+    struct scene *s = timer->data;
+    struct attempt_place place = {.key = s->key, .id = s->id, .folder = s->folder};
+    struct shim_exit end = {.reason = SHIM_EXITED, .code = 3};
+    struct pid_stat p;
+    struct err err;
+    const pid_t shim = (pid_t)s->start.shim_pid;
+    if (++s->n_turns > N_TURNS / 6 || (s->has_ended && s->n_kills > 0 && !is_child(shim))) {
+        s->reaped = !is_child(shim);
+        s->executor->ops->close(s->executor);
+        uv_close((uv_handle_t *)timer, NULL);
+    } else if (!s->stopped) {
+        if (shim_start_read(s->folder, s->id, &s->start, &err) == 0) {
+            assert_true(pid_stat_read((pid_t)s->start.shim_pid, &p));
+            assert_int_equal(kill((pid_t)s->start.shim_pid, SIGSTOP), 0);
+            assert_int_equal(kill(p.parent, SIGKILL), 0);
+            s->stopped = true;
+        }
+    } else if (!s->has_ended && is_stopped(shim) && is_child(shim)) {
+        memcpy(end.attempt, s->id, sizeof(end.attempt));
+        char *start = path_join(s->folder, SHIM_START_FILE);
+        int fd = open(start, O_RDWR | O_CLOEXEC);
+        assert_int_equal(shim_exit_write(s->folder, fd, &s->start, &end, &err), 0);
+        (void)close(fd);
+        free(start);
+        s->executor->ops->probe(s->executor, &place);
+    } else if (s->has_ended && s->n_kills++ == 0) {
+        assert_int_equal(kill(shim, SIGKILL), 0);
+    }
+}
+
+static void test_heir_is_reaped(void **state)
+{
+    struct scene s = {0};
+    (void)state;
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    set_up(&s, SHIM, on_heir_turn);
+    write_spec(&s);
+    run(&s);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+    (void)kill((pid_t)s.start.worker_pid, SIGKILL);
+    (void)waitpid((pid_t)s.start.worker_pid, NULL, 0);
+    assert_true(s.has_ended);
+    assert_int_equal(s.end.code, 3);
+    assert_true(s.reaped);
+    tear_down(&s);
+}
+
+/* ---- a folder that was moved ---- */
+
+static void move_cells(const struct scene *s, bool away)
+{
+    char *at = path_join(s->root, "cells");
+    char *aside = path_join(s->root, "aside");
+    assert_int_equal(away ? rename(at, aside) : rename(aside, at), 0);
+    free(aside);
+    free(at);
+}
+
+/* Its shim dies while its folder is elsewhere, and it is probed for some seconds. */
+static void on_moved_turn(uv_timer_t *timer)
+{
+    enum { AWAY_TURNS = 150 };
+    struct scene *s = timer->data;
+    struct attempt_place place = {.key = s->key, .id = s->id, .folder = s->folder, .used = true};
+    struct err err;
+    if (s->has_ended || ++s->n_turns > N_TURNS) {
+        s->executor->ops->close(s->executor);
+        uv_close((uv_handle_t *)timer, NULL);
+    } else if (!s->stopped) {
+        if (shim_start_read(s->folder, s->id, &s->start, &err) == 0) {
+            s->stopped = true;
+            s->n_asked = s->n_turns;
+            move_cells(s, true);
+            assert_int_equal(kill((pid_t)s->start.shim_pid, SIGKILL), 0);
+        }
+    } else if (s->n_turns < s->n_asked + AWAY_TURNS) {
+        s->executor->ops->probe(s->executor, &place);
+    } else if (s->n_turns == s->n_asked + AWAY_TURNS) {
+        move_cells(s, false);
+    }
+}
+
+static void test_moved_folder_is_logged_once(void **state)
+{
+    struct scene s = {.spec = STRBUF_INIT};
+    struct strbuf log = STRBUF_INIT;
+    struct err err;
+    size_t n = 0;
+    (void)state;
+    set_up(&s, SHIM, on_moved_turn);
+    char *path = path_join(s.root, "log");
+    assert_int_equal(log_open(path, &err), 0);
+    write_spec(&s);
+    run(&s);
+    log_close();
+    assert_true(s.has_ended);
+    assert_true(s.n_young > 1);
+    assert_int_equal(file_read(path, 1 << 20, &log, &err), 0);
+    for (const char *at = log.buf; (at = strstr(at, "cannot tell whether it lives")) != NULL;
+         at++) {
+        n++;
+    }
+    assert_int_equal(n, 1);
+    strbuf_release(&log);
+    free(path);
+    tear_down(&s);
+}
+
 /* ---- a shim that stops before it takes its lock ---- */
 
 /* Probes, as the core does while an attempt starts, until it ends. */
@@ -402,6 +524,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_stopped_for_good),
                                        cmocka_unit_test(test_end_seen_before_the_exit),
+                                       cmocka_unit_test(test_heir_is_reaped),
+                                       cmocka_unit_test(test_moved_folder_is_logged_once),
                                        cmocka_unit_test(test_stopped_before_its_lock),
                                        cmocka_unit_test(test_empty_groups_are_removed),
                                        cmocka_unit_test(test_lock_removed_by_the_worker)};
