@@ -1,8 +1,9 @@
 /*
  * prereg-train: trains one model as task.json says, and the commands on finished models
  * (model_commands.h). main() only decides which of them is meant; errors are printed once, in
- * finish(), and become exit codes by worker/report/result.h. Faults of the command line or of
- * task.json itself are exit code 64 under a task, whatever their own code.
+ * finish(), and become exit codes by worker/report/result.h: a task that asks for what cannot be is
+ * 64, a task.json that is not there or not JSON is 65, one that cannot be read now is a crash, which
+ * is tried again.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -89,12 +90,8 @@ static int run(const char *path, const char *init)
     rc = task_read(path, &task, &err);
     if (rc == 0 && init != NULL)
         rc = initial_model_by_hand(&task, init, &err);
-    if (rc < 0) {
-        (void)finish(rc, &err);
-        task_release(&task);
-        return WORKER_USAGE;
-    }
-    rc = train_run(&task, &err);
+    if (rc == 0)
+        rc = train_run(&task, &err);
     task_release(&task);
     return finish(rc, &err);
 }

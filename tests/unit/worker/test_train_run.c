@@ -193,6 +193,36 @@ static void test_bad_parameters(void **state)
               "vocab 2 is under the 3 of tokenizer \"b\"");
 }
 
+/* The task itself: absent, not JSON, or a link to itself, at which the kernel fails as at a bad
+ * disk: that is tried again. */
+static void test_unreadable_task(void **state)
+{
+    static const struct {
+        const char *text;
+        bool loop;
+        int code;
+    } cases[] = {{NULL, false, 65}, {"{", false, 65}, {NULL, true, 1}};
+    struct fixture *f = *state;
+    cJSON *params = fixture_params(SMALL);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *folder = fixture_attempt(f, params, -1.0);
+        char *task = path_join(folder, "task.json");
+        assert_int_equal(remove(task), 0);
+        if (cases[i].text != NULL)
+            write_text(task, cases[i].text);
+        if (cases[i].loop)
+            assert_int_equal(symlink("task.json", task), 0);
+        struct attempt_end end = fixture_run(folder, 0, 0);
+        if (end.code != cases[i].code)
+            fail_msg("case %zu: exit %d, expected %d: %s", i, end.code, cases[i].code, end.err.buf);
+        assert_non_null(strstr(end.err.buf, "task.json"));
+        attempt_end_release(&end);
+        free(task);
+        fixture_forget(f);
+    }
+    cJSON_Delete(params);
+}
+
 static void test_bad_data(void **state)
 {
     struct fixture *f = *state;
@@ -590,6 +620,7 @@ int main(void)
         fixture_test(test_is_deterministic),
         fixture_test(test_bad_parameters),
         fixture_test(test_misspelled_parameter),
+        fixture_test(test_unreadable_task),
         fixture_test(test_bad_data),
         fixture_test(test_bad_shards),
         fixture_test(test_drifted_data),
