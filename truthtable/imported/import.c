@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
@@ -306,6 +307,10 @@ static int take_record(struct import *im, const cJSON *record, const char *path,
     }
     const size_t of_cell = program_find_cell(im->program, cell);
     const size_t of_stage = program_find_stage(im->program, stage);
+    if (of_cell == INDEX_NONE || of_stage == INDEX_NONE) {
+        return err_set(err, ERR_INVALID, "%.80s/%.80s is not a task of %s", cell, stage,
+                       im->program->name);
+    }
     if (im->owners[of_cell * im->program->n_stages + of_stage] != path) {
         rc = claim(im, of_cell, of_stage, path, err);
     } /* else twice in one file: undetermined, as in a verdict that is only printed */
@@ -318,21 +323,23 @@ static int take_record(struct import *im, const cJSON *record, const char *path,
     return rc;
 }
 
-/* A file of replay's schema. Reading it as evidence first proves that it is whole and of this
- * program. */
+/* A file of replay's schema, read once: its digest, the proof that it is whole and of this program
+ * (reading it as evidence) and its records are of the same bytes. */
 static int take_records(struct import *im, const char *path, struct err *err)
 {
     struct evidence e;
-    struct digest digest;
-    int64_t n_bytes = 0;
+    struct strbuf text = STRBUF_INIT;
     cJSON *file = NULL;
     evidence_init(&e, im->program);
-    int rc = digest_file(path, &digest, &n_bytes, err);
-    /* whole and of this program */
-    rc = rc == 0 ? evidence_read_file(&e, path, REPLAY_RECORDS_BYTES_MAX, err) : rc;
-    rc = rc == 0 ? json_read_file_lax(path, REPLAY_RECORDS_BYTES_MAX, &file, err) : rc;
+    int rc = file_read(path, REPLAY_RECORDS_BYTES_MAX, &text, err);
     if (rc == 0) {
-        cJSON *receipt = import_receipt(im, "records", path, &digest, n_bytes);
+        rc = evidence_read_text(&e, text.buf, text.len, err);
+        rc = rc == 0 ? json_parse_lax(text.buf, text.len, &file, err) : rc;
+        rc = rc == 0 ? 0 : err_wrap(err, "%s", path);
+    }
+    if (rc == 0) {
+        const struct digest digest = digest_bytes(text.buf, text.len);
+        cJSON *receipt = import_receipt(im, "records", path, &digest, (int64_t)text.len);
         json_put_string(receipt, "label", e.label);
         if (im->map->label_of_records) {
             cJSON_DeleteItemFromObjectCaseSensitive(im->records, "label");
@@ -344,6 +351,7 @@ static int take_records(struct import *im, const char *path, struct err *err)
         rc = take_record(im, v, path, err);
     }
     cJSON_Delete(file);
+    strbuf_release(&text);
     evidence_release(&e);
     return rc;
 }

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "truthtable/imported/import.h"
 #include "truthtable/imported/map.h"
 
 static const char toml[] =
@@ -213,6 +214,58 @@ static void test_file_refused(void **state)
     free(path);
 }
 
+/* ---- a file of records that is exchanged between two readings ---- */
+
+int __wrap_file_read(const char *path, size_t max_bytes, struct strbuf *out, struct err *err);
+int __real_file_read(const char *path, size_t max_bytes, struct strbuf *out, struct err *err);
+
+static const char *exchanged;   /* its path; NULL: none */
+static const char *replacement; /* what it becomes after it was read once */
+
+int __wrap_file_read(const char *path, size_t max_bytes, struct strbuf *out, struct err *err)
+{
+    int rc = __real_file_read(path, max_bytes, out, err);
+    if (rc == 0 && exchanged != NULL && strcmp(path, exchanged) == 0) {
+        struct err ignored;
+        assert_int_equal(file_write_atomic(path, replacement, strlen(replacement), 0600, &ignored),
+                         0);
+    }
+    return rc;
+}
+
+/* Digest, proof and records are of the bytes that were read first. */
+static void test_records_exchanged(void **state)
+{
+    static const char first[] =
+        "{\"schema\":1,\"program\":\"t\",\"label\":\"l\",\"records\":[{\"cell\":"
+        "\"arch=moe,seed=1\",\"stage\":\"train\",\"metrics\":{\"x\":{\"value\":1}}}]}";
+    static const char second[] =
+        "{\"schema\":1,\"program\":\"t\",\"label\":\"l\",\"records\":[{\"cell\":"
+        "\"nowhere\",\"stage\":\"none\",\"metrics\":{}}]}";
+    const struct lab *at = *state;
+    struct map m;
+    struct import im;
+    struct err err = {0};
+    char hex[DIGEST_HEX_SIZE];
+    const struct digest digest = digest_bytes(first, strlen(first));
+    write_file(at, "records.json", first);
+    map_init(&m, at->p);
+    map_add_records(&m, at->folder, "records.json");
+    exchanged = m.records[0];
+    replacement = second;
+    int rc = import_run(&im, at->p, &m, &err);
+    exchanged = NULL;
+    if (rc != 0) {
+        fail_msg("%s", err.msg);
+    }
+    assert_int_equal(cJSON_GetArraySize(im.list), 1);
+    assert_string_equal(json_member(im.list->child, "cell")->valuestring, "arch=moe,seed=1");
+    digest_hex(&digest, hex);
+    assert_string_equal(json_member(im.receipts->child, "sha256")->valuestring, hex);
+    import_release(&im);
+    map_release(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +274,7 @@ int main(void)
         cmocka_unit_test(test_folder_of_a_pattern),
         cmocka_unit_test(test_file),
         cmocka_unit_test(test_file_refused),
+        cmocka_unit_test(test_records_exchanged),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
