@@ -32,7 +32,8 @@ const char *retry_refusal(const struct core_program *p, uint32_t task)
         return "its program is paused for it: `preregctl resume` makes the check again";
     }
     if (p->status.verdict || p->verdict_asked) {
-        return "the verdict is out, and its coverage states this task";
+        return "the verdict is out, and its coverage states this task: run it in a new program, "
+               "whose `[program] supersedes` is the root of this one (docs/amendments.md)";
     }
     if (task_stage(p, task)->counted && scores_seen(p)) {
         return "the verdict depends on it, and scores of its program have been seen: trying again"

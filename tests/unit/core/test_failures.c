@@ -379,6 +379,7 @@ static void test_accepted(void **state)
     assert_int_equal(n_rows(&d, ROW_VERDICT), 1);
     driver_at(&d, CORE_RETRY, TRAIN(0), 0);
     assert_non_null(d.out.refusal);
+    assert_non_null(strstr(d.out.refusal, "`[program] supersedes`")); /* what to do instead */
     driver_release(&d);
 }
 
