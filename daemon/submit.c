@@ -50,7 +50,8 @@ struct submit_progress {
     bool json;
     int64_t said_ms;
     int64_t said_ended;
-    char *paused; /* the reason last printed; NULL: it was not paused */
+    char *paused;       /* the reason last printed; NULL: it was not paused */
+    struct err blocked; /* only a person can make it go on; code 0: not so */
 };
 
 /* "NAME: 3/12 tasks done, 2 running, SPAN left". */
@@ -92,12 +93,49 @@ static void say_pause(struct submit_progress *p, const cJSON *summary)
         (void)fputc('\n', stderr);
     }
     if (why != NULL) {
-        show_printf(stderr,
-                    "%s is paused (%s): %s; still waiting (`preregctl status` says what ends it)\n",
-                    member_text(summary, "name", "program"), by, why);
+        show_printf(
+            stderr, "%s is paused (%s): %s%s\n", member_text(summary, "name", "program"), by, why,
+            p->blocked.code != 0 ? "" : "; still waiting (`preregctl status` says what ends it)");
     }
     free(p->paused);
     p->paused = why == NULL ? NULL : xstrdup(why);
+}
+
+/* The pauses that no waiting ends, unlike those for a disk, for data or for the machine, and what
+ * ends them. A person who paused the program will know when to resume it. */
+static const struct {
+    const char *by;
+    int code;
+    const char *cure;
+} BLOCKS[] = {
+    {"failures", ERR_REFUSED,
+     "`preregctl resume` tries its cells again; where they fail rightly: `preregctl resume "
+     "--accept-failures`"},
+    {"apparatus", ERR_REFUSED, "`preregctl resume` makes the check again"},
+    {"lock", ERR_LOCK,
+     "`preregctl resume` once all is as it was locked, `preregctl lost` for a result that is gone"},
+};
+
+/* Whether the program waits for a person, from its summary; says so in p->blocked. */
+static bool waits_for_person(struct submit_progress *p, const cJSON *summary)
+{
+    const char *id = member_text(summary, "id", "?");
+    const char *by = member_text(summary, "paused_by", "");
+    const char *why = member_text(summary, "paused_why", NULL);
+    for (size_t i = 0; i < ARRAY_LEN(BLOCKS); i++) {
+        if (strcmp(by, BLOCKS[i].by) == 0) {
+            (void)err_set(&p->blocked, BLOCKS[i].code, "%.80s waits for you: %s", id,
+                          BLOCKS[i].cure);
+        }
+    }
+    if (by[0] == '\0' && why != NULL && !cJSON_IsObject(json_member(summary, "hashing")) &&
+        strcmp(member_text(summary, "state", ""), "finishing") == 0) {
+        (void)err_set(&p->blocked, ERR_REFUSED,
+                      "%.60s gets no verdict yet, and waits for you (`preregctl lost` gives up a "
+                      "result that is gone): %s",
+                      id, why);
+    }
+    return p->blocked.code != 0;
 }
 
 /* On a terminal one line that is overwritten; elsewhere a line every SPARSE_MS at most. */
@@ -109,10 +147,17 @@ static bool on_progress(const cJSON *event, void *context)
     int64_t now = clock_mono().ms;
     int64_t ended = member_int(t, "done", 0) + member_int(t, "blocked", 0);
     struct strbuf line = STRBUF_INIT;
-    if (summary == NULL || p->json) {
+    if (summary == NULL) {
         return true;
     }
+    const bool blocked = waits_for_person(p, summary);
+    if (p->json) {
+        return !blocked;
+    }
     say_pause(p, summary);
+    if (blocked) {
+        return false;
+    }
     progress_line(summary, &line);
     if (p->tty) {
         (void)fputs("\r", stderr);
@@ -144,8 +189,9 @@ static int open_or_start(const char *state, struct rpc_client **c, struct err *e
     return rc;
 }
 
-/* Follows the program to its verdict. When the daemon disappears, it tries to reconnect for half a
- * minute: another daemon may be started, and the program goes on. */
+/* Follows the program to its verdict, or until it waits for a person. When the daemon disappears,
+ * it tries to reconnect for half a minute: another daemon may be started, and the program goes on.
+ */
 static int follow(const char *state, const char *program, bool json, cJSON **verdict,
                   struct err *err)
 {
@@ -172,6 +218,10 @@ static int follow(const char *state, const char *program, bool json, cJSON **ver
     }
     free(p.paused);
     cJSON_Delete(params);
+    if (rc == 0 && p.blocked.code != 0) {
+        *err = p.blocked;
+        return err->code;
+    }
     return rc == ERR_NO_DAEMON ? rpc_owner_unreachable(state, err) : rc;
 }
 

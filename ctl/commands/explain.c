@@ -68,6 +68,24 @@ static void say_budget(struct strbuf *sb, const cJSON *budgets, const char *name
     }
 }
 
+/* Why more attempts are listed than the budget above has spent. */
+static void say_uncounted(struct strbuf *sb, const cJSON *answer)
+{
+    const cJSON *budget = json_member(json_member(answer, "budgets"), "attempts");
+    const cJSON *a = NULL;
+    int64_t n = -answer_int(budget, "used", 0);
+    cJSON_ArrayForEach(a, json_member(answer, "attempt_list"))
+    {
+        n += !answer_bool(a, "live");
+    }
+    if (budget != NULL && n > 0) {
+        strbuf_addf(sb,
+                    "  %-26s %lld below: before a retry or a pause gave fresh budgets, or lost "
+                    "without its fault\n",
+                    "  not among them", (long long)n);
+    }
+}
+
 /* The earlier stages that the task waits for, with their states. */
 static void say_waits(struct strbuf *sb, const struct term *t, const cJSON *list)
 {
@@ -213,6 +231,7 @@ static void say(const cJSON *answer)
     const cJSON *budgets = json_member(answer, "budgets");
     say_budget(&sb, budgets, "crashes", "crashes");
     say_budget(&sb, budgets, "attempts", "attempts");
+    say_uncounted(&sb, answer);
     say_budget(&sb, budgets, "no_progress", "restarts without progress");
     const cJSON *attempts = json_member(answer, "attempt_list");
     if (attempts != NULL && attempts->child != NULL) {

@@ -1,7 +1,7 @@
 /*
- * logs TASK: the end of an attempt's stderr and stdout. The daemon names the files, this process
- * reads them; with --follow it polls both, and asks the daemon now and then whether the attempt
- * still runs.
+ * logs TASK: how an attempt ended, and the end of its stderr and stdout. The daemon names the
+ * files, this process reads them; with --follow it polls both, and asks the daemon now and then
+ * whether the attempt still runs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -163,6 +163,29 @@ static int follow(const struct ctl_options *o, int64_t no, struct log_file logs[
     return 0;
 }
 
+/* Prints how the attempt ended unless its result was accepted: a result that was refused leaves
+ * nothing in its logs. Only explain reads the journal for it. */
+static int print_ending(const struct ctl_options *o, int64_t no, struct err *err)
+{
+    cJSON *answer = NULL;
+    cJSON *params = ask_params(o, false);
+    json_put_string(params, "task", o->args[0]);
+    int rc = ask(o, "explain", params, &answer, err);
+    const cJSON *a = NULL;
+    const cJSON *list = rc == 0 ? json_member(answer, "attempt_list") : NULL;
+    cJSON_ArrayForEach(a, list)
+    {
+        const char *cause = answer_text(a, "cause", NULL);
+        const char *detail = answer_text(a, "detail", NULL);
+        if (answer_int(a, "no", 0) == no && cause != NULL) {
+            show_printf(stdout, "ended as %s%s%s\n", cause, detail == NULL ? "" : ": ",
+                        detail == NULL ? "" : detail);
+        }
+    }
+    cJSON_Delete(answer);
+    return rc;
+}
+
 /* Prints the ends of both logs, and follows them when that was asked for and the attempt runs. */
 static int print_attempt(const struct ctl_options *o, const cJSON *attempt, struct err *err)
 {
@@ -171,7 +194,7 @@ static int print_attempt(const struct ctl_options *o, const cJSON *attempt, stru
     show_printf(stdout, "attempt %lld%s  %s\n", (long long)answer_int(attempt, "no", 0),
                 answer_bool(attempt, "live") ? " (running)" : "",
                 answer_text(attempt, "folder", "?"));
-    int rc = 0;
+    int rc = answer_bool(attempt, "live") ? 0 : print_ending(o, answer_int(attempt, "no", 0), err);
     for (size_t i = 0; i < 2 && rc == 0; i++) {
         show_printf(stdout, "── %s\n", i == 0 ? "stderr.log" : "stdout.log");
         rc = print_tail(&logs[i], o->lines, err);

@@ -48,8 +48,9 @@ int answer_amend(struct answer_context *ctx, const cJSON *params, cJSON **result
 int answer_lost(struct answer_context *ctx, const cJSON *params, cJSON **result,
                 struct err *err) MUST_CHECK;
 
-/* counted_losses.c: SUMMARY's "counted"; and under which limits of [run], narrower than those of others, a
- * task was blocked (state/journal/run_record.h): NULL when it was not, or that is unknown. */
+/* counted_losses.c: SUMMARY's "counted"; and under which limits of [run], narrower than those of
+ * others, a task was blocked (state/journal/run_record.h): NULL when it was not, or that is
+ * unknown. */
 cJSON *counted_json(const struct shell *sh, const struct hosted *h);
 const char *counted_narrower(const struct shell *sh, const struct hosted *h, uint32_t task);
 /* The timer that reads long journals on for it. */

@@ -107,17 +107,23 @@ def test_missing_module(place):
         equal(place.status()[0]["tasks"]["blocked"], 0, "cells that are given up")
         said = place.ctl("status").stdout
         expect(why in said and "--accept-failures" in said, f"status:\n{said}")
-        expect("fail the same way" in place.ctl("explain", "mode=good,seed=1/prepare").stdout, "explain does not say it")
+        said = place.ctl("explain", "mode=good,seed=1/prepare").stdout
+        expect("fail the same way" in said, "explain does not say it")
+        expect("0 of 50" in said and "not among them" in said, f"the attempts before the pause: {said}")
+        said = place.ctl("logs", "mode=good,seed=1/prepare").stdout
+        expect("ended as crash: ModuleNotFoundError" in said, f"logs does not say how it ended: {said}")
         # The daemon is killed once it has told, and resumed once what was at work has failed too: either may take longer.
-        place.wait_for(lambda: "is paused (failures): " + why in submit_said(), 60, "submit --wait says the pause")
+        equal(submit.wait(timeout=60), lab.ANY, "exit code of submit --wait, which nothing but a person would end")
+        expect("is paused (failures): " + why in submit_said(), f"submit --wait says the pause: {submit_said()}")
+        expect("`preregctl resume --accept-failures`" in submit_said(), f"what to type: {submit_said()}")
         place.kill_daemon()
         place.serve()
         equal(place.status()[0]["paused_why"], why, "why it is paused, after a restart")
         place.wait_for(lambda: {t["state"] for t in place.tasks().values()} <= {"ready", "waiting"}, 60, "nothing is at work")
         rogue.release(place)
         place.ctl("resume")
+        place.must(lab.INDETERMINATE, "preregd", "submit", "--wait", grid)
         place.wait_finished(120)
-        equal(submit.wait(timeout=60), lab.INDETERMINATE, "exit code of submit --wait")
     finally:
         submit.kill()
         submit.wait()

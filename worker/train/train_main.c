@@ -2,8 +2,8 @@
  * prereg-train: trains one model as task.json says, and the commands on finished models
  * (model_commands.h). main() only decides which of them is meant; errors are printed once, in
  * finish(), and become exit codes by worker/report/result.h: a task that asks for what cannot be is
- * 64, a task.json that is not there or not JSON is 65, one that cannot be read now is a crash, which
- * is tried again.
+ * 64, a task.json that is not there or not JSON is 65, one that cannot be read now is a crash,
+ * which is tried again.
  */
 #include <errno.h>
 #include <stdio.h>
