@@ -129,6 +129,31 @@ static int check_file(struct verifying *v, const char *name)
     return rc;
 }
 
+/* What the check itself states repeats its last result, whose text is the journal's
+ * (verify_checks.c): the value once it has ended, and all of it once an amendment removed it. */
+static int check_last(struct verifying *v, const cJSON *found)
+{
+    static const char *const keys[] = {"value", "holds", "stage", "metric", "expected", "within"};
+    const cJSON *results = json_member(found, "results");
+    const cJSON *last = cJSON_GetArrayItem(results, cJSON_GetArraySize(results) - 1);
+    const cJSON *name = json_member(found, "name");
+    const struct apparatus *a =
+        cJSON_IsString(name) ? declared(v, name->valuestring, strlen(name->valuestring)) : NULL;
+    const bool ended = a == NULL || !cJSON_IsNull(json_member(found, "holds"));
+    cJSON *nothing = cJSON_CreateNull();
+    int rc = 0;
+    err_at(v->err, RECEIPT_PROVENANCE, 0);
+    for (size_t i = 0; rc == 0 && i < (a == NULL ? ARRAY_LEN(keys) : 1); i++) {
+        const cJSON *said = json_member(found, keys[i]);
+        const cJSON *expected = ended && last != NULL ? json_member(last, keys[i]) : NULL;
+        rc = said == NULL
+                 ? err_set(v->err, ERR_LOCK, "%s is missing", keys[i])
+                 : mismatch_trees(v->err, keys[i], expected == NULL ? nothing : expected, said);
+    }
+    cJSON_Delete(nothing);
+    return rc;
+}
+
 /* Every file is known, every check of the plan has its file, and provenance.json declares no
  * more. */
 int verify_apparatus(struct verifying *v)
@@ -156,5 +181,10 @@ int verify_apparatus(struct verifying *v)
         rc = err_differs_int(v->err, "apparatus", (long long)v->program->n_apparatus,
                              (long long)n_said);
     }
-    return rc == 0 ? verify_check_results(v) : rc;
+    rc = rc == 0 ? verify_check_results(v) : rc;
+    cJSON_ArrayForEach(said, json_member(v->provenance, "apparatus"))
+    {
+        rc = rc == 0 ? check_last(v, said) : rc;
+    }
+    return rc;
 }

@@ -233,10 +233,12 @@ def check_forged(place, receipt):
                          *[("not what its text says", lambda results, told=told: results[1].update(told))
                            for told in ({"value": 0.9, "holds": False}, {"value": None, "holds": False}, {"value": 0.655})]):
         refuse_forged(place, receipt, what, change)
+    for told in (0.655, None):
+        refuse_forged(place, receipt, "value", lambda check, told=told: check.update(value=told), whole=True)
 
 
-def refuse_forged(place, receipt, what, change):
-    """`change` was made of the results in both files that have them."""
+def refuse_forged(place, receipt, what, change, whole=False):
+    """`change` was made of the results in both files that have them, or of the whole check."""
     copy = place.path("forged")
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(receipt, copy)
@@ -244,7 +246,8 @@ def refuse_forged(place, receipt, what, change):
         path = os.path.join(copy, name)
         with open(path, encoding="utf-8") as f:
             told = json.load(f)
-        change((told["apparatus"][0] if "apparatus" in told else told)["results"])
+        check = told["apparatus"][0] if "apparatus" in told else told
+        change(check if whole else check["results"])
         with open(path, "w", encoding="utf-8") as f:
             f.write(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
     forge(copy)
