@@ -12,9 +12,9 @@
 /* clang-format off: one line a member */
 #define TASK(name, json, type, member, declaration)                                                \
     {                                                                                              \
-        name, json, type, offsetof(struct task_row, member),                                       \
-            sizeof(((struct task_row *)0)->member), type == COLUMN_U32 ? 0 : -JSON_INT_MAX,        \
-            type == COLUMN_U32 ? UINT32_MAX : JSON_INT_MAX, 0, declaration                         \
+        name, json, (type), offsetof(struct task_row, member),                                     \
+            sizeof(((struct task_row *)0)->member), (type) == COLUMN_U32 ? 0 : -JSON_INT_MAX,      \
+            (type) == COLUMN_U32 ? UINT32_MAX : JSON_INT_MAX, 0, declaration                       \
     }
 static const struct row_column TASK_ITEMS[] = {
     TASK("state", "state", COLUMN_TASK_STATE, state,
@@ -36,7 +36,7 @@ static const struct row_column TASK_ITEMS[] = {
 
 #define ATTEMPT(name, json, type, member, min, max, flags, declaration)                            \
     {                                                                                              \
-        name, json, type, offsetof(struct attempt_row, member),                                    \
+        name, json, (type), offsetof(struct attempt_row, member),                                  \
             sizeof(((struct attempt_row *)0)->member), min, max, flags, declaration                \
     }
 #define MEASURED(name, flags, declaration)                                                         \

@@ -2,6 +2,7 @@
  * the cost of some 30 system calls without a wait. */
 #include "daemon/executor/inherited.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ static long read_oom(void)
 
 void inherited_read(struct inherited *out)
 {
-    memset(out, 0, sizeof(*out)); /* its padding, too */
+    *out = (struct inherited){0};
     (void)syscall(SYS_sched_getaffinity, 0, sizeof(out->cpus), out->cpus);
     out->nice = getpriority(PRIO_PROCESS, 0);
     out->policy = sched_getscheduler(0);
@@ -33,4 +34,16 @@ void inherited_read(struct inherited *out)
     for (unsigned i = 0; i < RLIM_NLIMITS; i++) {
         (void)getrlimit((__rlimit_resource_t)i, &out->limits[i]);
     }
+}
+
+bool inherited_equal(const struct inherited *a, const struct inherited *b)
+{
+    assert(a != NULL && b != NULL);
+    bool same = memcmp(a->cpus, b->cpus, sizeof(a->cpus)) == 0 && a->nice == b->nice &&
+                a->policy == b->policy && a->io == b->io && a->oom == b->oom;
+    for (unsigned i = 0; same && i < RLIM_NLIMITS; i++) {
+        same = a->limits[i].rlim_cur == b->limits[i].rlim_cur &&
+               a->limits[i].rlim_max == b->limits[i].rlim_max;
+    }
+    return same;
 }

@@ -1,11 +1,11 @@
 /*
  * What a process hands down to its children and what a person can change from outside while it runs
- * (taskset -p, renice, chrt -p, ionice -p, choom -p, prlimit -p). Two of them are equal when their
- * bytes are.
+ * (taskset -p, renice, chrt -p, ionice -p, choom -p, prlimit -p).
  */
 #ifndef DAEMON_EXECUTOR_INHERITED_H
 #define DAEMON_EXECUTOR_INHERITED_H
 
+#include <stdbool.h>
 #include <sys/resource.h>
 
 struct inherited {
@@ -19,5 +19,7 @@ struct inherited {
 
 /* Of this process, of its main thread where it has several. What the kernel does not say is 0. */
 void inherited_read(struct inherited *out);
+
+bool inherited_equal(const struct inherited *a, const struct inherited *b);
 
 #endif

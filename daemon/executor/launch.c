@@ -135,7 +135,7 @@ static void end_outdated(struct launch *l)
 {
     struct inherited now;
     inherited_read(&now);
-    if (l->socket >= 0 && memcmp(&now, &l->inherited, sizeof(now)) != 0) {
+    if (l->socket >= 0 && !inherited_equal(&now, &l->inherited)) {
         end_spawner(l);
     }
     l->inherited = now;

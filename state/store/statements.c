@@ -9,19 +9,19 @@ static const char *const SQL[STMT_NR] = {
     [STMT_TASK_STATE] = "SELECT state FROM tasks WHERE program=?1 AND task=?2",
     [STMT_RESULT_INSERT] =
         "INSERT INTO results(program, task, attempt, digest) VALUES(?1,?2,?3,?4)",
-    [STMT_RESULT_ACCEPTED] =
-        "SELECT r.attempt, a.id, r.digest FROM results r JOIN attempts a ON a.program=r.program AND"
-        " a.task=r.task AND a.no=r.attempt WHERE r.program=?1 AND r.task=?2",
+    [STMT_RESULT_ACCEPTED] = ("SELECT r.attempt, a.id, r.digest FROM results r JOIN attempts a"
+                              " ON a.program=r.program AND a.task=r.task AND a.no=r.attempt"
+                              " WHERE r.program=?1 AND r.task=?2"),
     [STMT_RESULT_DELETE] = "DELETE FROM results WHERE program=?1 AND task=?2",
     [STMT_PROGRAM_AMEND] = "UPDATE programs SET head=?2 WHERE no=?1",
     [STMT_PROGRAM_JOURNAL] =
         "UPDATE programs SET journal_rows=?2, journal_bytes=?3, journal_head=?4 WHERE no=?1",
     [STMT_JOURNAL_INSERT] = "INSERT INTO journal(program, seq, hash, line) VALUES(?1,?2,?3,?4)",
     [STMT_TASK_NAMES] =
-        "SELECT c.name, s.name, '' FROM programs p JOIN cells c ON c.program = p.no AND c.cell = "
-        "?2 / p.n_stages"
-        " JOIN stages s ON s.program = p.no AND s.stage = ?2 % p.n_stages WHERE p.no = ?1"
-        " UNION ALL SELECT '', stage, name FROM apparatus WHERE program = ?1 AND task = ?2",
+        ("SELECT c.name, s.name, '' FROM programs p"
+         " JOIN cells c ON c.program = p.no AND c.cell = ?2 / p.n_stages"
+         " JOIN stages s ON s.program = p.no AND s.stage = ?2 % p.n_stages WHERE p.no = ?1"
+         " UNION ALL SELECT '', stage, name FROM apparatus WHERE program = ?1 AND task = ?2"),
 };
 
 char *statement_columns(const struct row_columns *columns, const char *prefix)
