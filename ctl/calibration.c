@@ -100,9 +100,9 @@ static int check_imported(const struct reading_of *r, struct err *err)
 {
     char *grid = path_join(r->folder, "grid.toml");
     char *records = path_join(r->folder, "records.json");
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     struct diag diag;
-    struct verdict v;
+    struct table_verdict v;
     diag_init(&diag, grid);
     int rc = program_load(grid, &p, &diag, err);
     rc = rc == 0 ? lock_verify(p, r->lock, LOCK_PLAN, NULL, NULL, err) : rc;

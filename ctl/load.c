@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "daemon/rpc/client.h"
 
-int load_program(const char *path, struct program **out, struct err *err)
+int load_program(const char *path, struct plan_program **out, struct err *err)
 {
     struct diag diag;
     diag_init(&diag, path);
@@ -22,7 +22,7 @@ int load_program(const char *path, struct program **out, struct err *err)
 }
 
 /* A missing lock is an answer; an unreadable or a misfit one is an error. */
-int load_lock(const struct program *p, struct lock **out, struct err *err)
+int load_lock(const struct plan_program *p, struct lock **out, struct err *err)
 {
     *out = NULL;
     char *path = lock_path_of(p->path);

@@ -23,7 +23,7 @@
 #define RATE_MAX        1e15 /* no thread does more: a file that says so was not written here */
 
 /* Only our own workers report costs in FLOPs. */
-static bool needs_rate(const struct program *p)
+static bool needs_rate(const struct plan_program *p)
 {
     for (size_t i = 0; i < p->n_stages; i++) {
         const char *name = p->stages[i].command[0];
@@ -87,7 +87,7 @@ static void keep(const char *path, cJSON *rates, const char *cpu, double rate)
 }
 
 /* A rates file that cannot be read is treated as empty. */
-double machine_rate(const char *named, const struct program *p)
+double machine_rate(const char *named, const struct plan_program *p)
 {
     char cpu[256];
     char *state = NULL;

@@ -12,6 +12,6 @@
 
 /* Returns FLOP/s; 0 when no stage runs a worker of ours, or nothing could be measured. `state`:
  * the state folder, NULL: the user's own. */
-double machine_rate(const char *state, const struct program *p);
+double machine_rate(const char *state, const struct plan_program *p);
 
 #endif

@@ -53,7 +53,7 @@ static cJSON *diag_json(const struct diag *diag)
 
 /* Asks whether what the program names may be executed. Without a state folder nothing is
  * remembered. Of a program with errors nobody is asked: only what may run anyway does. */
-static int may_run(const struct trust_ask *trust, const struct program *p, bool is_faulty,
+static int may_run(const struct trust_ask *trust, const struct plan_program *p, bool is_faulty,
                    struct err *err)
 {
     struct err nowhere;
@@ -68,7 +68,7 @@ static int may_run(const struct trust_ask *trust, const struct program *p, bool 
 
 /* What is being proved: a program, and which of its parts are sound. */
 struct proof_premises {
-    const struct program *program;
+    const struct plan_program *program;
     const struct program_sound *sound;
     const struct trust_ask *trust; /* NULL: no worker is asked */
     bool is_faulty;                /* it has errors already */
@@ -78,7 +78,7 @@ struct proof_premises {
  * machine, and the user's refusal, are returned. */
 static int ask_workers(struct proof *proof, const struct proof_premises *x, struct err *err)
 {
-    const struct program *p = x->program;
+    const struct plan_program *p = x->program;
     int rc = may_run(x->trust, p, x->is_faulty, err);
     if (rc == ERR_REFUSED && x->is_faulty) {
         err_clear(err);
@@ -104,7 +104,7 @@ static int ask_workers(struct proof *proof, const struct proof_premises *x, stru
  * parts alone. */
 static int prove_decision(struct proof *proof, const struct proof_premises *x, struct err *err)
 {
-    const struct program *p = x->program;
+    const struct plan_program *p = x->program;
     const cJSON *said = proof->described ? proof->describe.json : NULL;
     if (!x->sound->decision) {
         if (x->sound->conditions) {

@@ -19,7 +19,7 @@
 /* The results of all steps; a step that was skipped leaves its part empty. */
 struct proof {
     struct diag diag;
-    struct program *program; /* NULL when it does not load */
+    struct plan_program *program; /* NULL when it does not load */
     struct describe describe;
     bool described; /* describe holds */
     struct check_report report;

@@ -42,7 +42,7 @@ struct running {
 /* ---- which stages ---- */
 
 /* Marks a stage and every stage that it depends on. */
-static void want_stage(const struct program *p, size_t stage, bool *wanted)
+static void want_stage(const struct plan_program *p, size_t stage, bool *wanted)
 {
     wanted[stage] = true;
     for (size_t i = stage + 1; i-- > 0;) { /* stages are in topological order */
@@ -53,7 +53,7 @@ static void want_stage(const struct program *p, size_t stage, bool *wanted)
 }
 
 /* The error for an unknown stage, with the nearest name. */
-static int unknown_stage(const struct program *p, const char *name, struct err *err)
+static int unknown_stage(const struct plan_program *p, const char *name, struct err *err)
 {
     const char **names = xcalloc(p->n_stages, sizeof(*names));
     for (size_t i = 0; i < p->n_stages; i++) {
@@ -71,7 +71,7 @@ static int unknown_stage(const struct program *p, const char *name, struct err *
  * a done one are done as well. */
 static int choose_stages(const struct running *r, bool *wanted, struct err *err)
 {
-    const struct program *p = r->src->program;
+    const struct plan_program *p = r->src->program;
     if (r->spec->stage == NULL) {
         for (size_t i = 0; i < p->n_stages; i++) {
             wanted[i] = r->src->accepted[i].done;
@@ -101,8 +101,8 @@ static char *stage_folder(const struct running *r, size_t stage)
  * accepted ones. */
 static int write_task(const struct running *r, size_t stage, const char *id, struct err *err)
 {
-    const struct program *p = r->src->program;
-    const struct stage *s = &p->stages[stage];
+    const struct plan_program *p = r->src->program;
+    const struct plan_stage *s = &p->stages[stage];
     char **inputs = xcalloc(s->n_after + 1, sizeof(*inputs));
     for (size_t i = 0; i < s->n_after; i++) {
         inputs[i] = stage_folder(r, s->after[i]);
@@ -230,7 +230,7 @@ static cJSON *environment_here(const cJSON *result, const char *object, int64_t 
 static void add_stage(const struct running *r, size_t stage, const cJSON *result,
                       const char *object)
 {
-    const struct stage *s = &r->src->program->stages[stage];
+    const struct plan_stage *s = &r->src->program->stages[stage];
     const struct rerun_accepted *a = &r->src->accepted[stage];
     char hex[DIGEST_HEX_SIZE];
     cJSON *was = environment_accepted(a);
@@ -275,7 +275,7 @@ static int run_stage(const struct running *r, size_t stage, struct err *err)
     uuid_make(id);
     /* the plan and lock that the accepted attempt was given */
     int rc = rerun_source_at(r->src, r->src->accepted[stage].head, err);
-    const struct program *p = r->src->program;
+    const struct plan_program *p = r->src->program;
     if (rc != 0) {
         return rc;
     }
@@ -328,7 +328,7 @@ static int run_stages(const struct running *r, struct err *err)
 static void begin(struct running *r)
 {
     char time[WALL_TEXT_SIZE];
-    const struct program *p = r->src->program;
+    const struct plan_program *p = r->src->program;
     const struct rerun_head head = {.tool = PREREGD_VERSION,
                                     .program = p->name,
                                     .root = r->src->lock->root,

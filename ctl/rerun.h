@@ -27,9 +27,9 @@ struct rerun_accepted { /* a stage's accepted result */
 
 struct rerun_source {
     char *state;
-    char *folder;            /* STATE/programs/<id> */
-    char *origin;            /* where grid.toml was submitted from */
-    struct program *program; /* as amended by `head` */
+    char *folder;                 /* STATE/programs/<id> */
+    char *origin;                 /* where grid.toml was submitted from */
+    struct plan_program *program; /* as amended by `head` */
     struct lock *lock;
     struct rerun_accepted *accepted; /* one for each stage */
     size_t n_stages;

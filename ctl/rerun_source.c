@@ -182,7 +182,7 @@ static int read_all(struct rerun_source *src, struct err *err)
 /* The cell by name, its factors in any order. */
 static int find_cell(struct rerun_source *src, const char *name, struct err *err)
 {
-    const struct program *p = src->program;
+    const struct plan_program *p = src->program;
     src->cell = program_match_cell(p, name);
     if (src->cell != INDEX_NONE) {
         return 0;

@@ -30,7 +30,7 @@
 
 /* The state of one try. */
 struct trying {
-    const struct program *p;
+    const struct plan_program *p;
     const struct lock *lock;
     const struct try_spec *spec;
     struct rerun_guard guard;
@@ -42,7 +42,7 @@ struct trying {
 
 /* Cell i has level i of every factor (modulo their number), so every level of each occurs;
  * replicates stay at their first. */
-size_t *try_choose_cells(const struct program *p, size_t *n)
+size_t *try_choose_cells(const struct plan_program *p, size_t *n)
 {
     size_t most = 1;
     for (size_t f = 0; f < p->n_factors; f++) {
@@ -53,7 +53,7 @@ size_t *try_choose_cells(const struct program *p, size_t *n)
     size_t *cells = xcalloc(most, sizeof(*cells));
     for (size_t i = 0; i < most; i++) {
         for (size_t f = 0; f < p->n_factors; f++) {
-            const struct factor *factor = &p->factors[f];
+            const struct plan_factor *factor = &p->factors[f];
             cells[i] = cells[i] * factor->n_levels + (factor->replicate ? 0 : i % factor->n_levels);
         }
     }
@@ -117,7 +117,7 @@ static char *stage_folder(const struct trying *t, size_t cell, size_t stage)
 static int write_task(const struct trying *t, size_t cell, size_t stage, const char *id,
                       struct err *err)
 {
-    const struct stage *s = &t->p->stages[stage];
+    const struct plan_stage *s = &t->p->stages[stage];
     char **inputs = xcalloc(s->n_after + 1, sizeof(*inputs));
     for (size_t i = 0; i < s->n_after; i++) {
         inputs[i] = stage_folder(t, cell, s->after[i]);
@@ -233,8 +233,8 @@ static int find_input(const void *inputs, const char *stage, const char *hex, bo
                       bool *found, struct err *err)
 {
     const struct tried_stage *tried = inputs;
-    const struct program *p = tried->t->p;
-    const struct stage *s = &p->stages[tried->stage];
+    const struct plan_program *p = tried->t->p;
+    const struct plan_stage *s = &p->stages[tried->stage];
     int rc = 0;
     for (size_t i = 0; i < s->n_after && !*known; i++) {
         if (strcmp(p->stages[s->after[i]].name, stage) == 0) {
@@ -255,7 +255,7 @@ static int find_input(const void *inputs, const char *stage, const char *hex, bo
 /* A stage is done when it left a result that the daemon would accept. */
 static int check_result(const struct tried_stage *tried, const char *folder, struct err *err)
 {
-    const struct program *p = tried->t->p;
+    const struct plan_program *p = tried->t->p;
     const struct task_result expected = {.program = p,
                                          .lock = tried->t->lock,
                                          .stage = tried->stage,
@@ -277,7 +277,7 @@ static int check_result(const struct tried_stage *tried, const char *folder, str
 static int run_worker(const struct trying *t, size_t cell, size_t stage, struct rerun_ended *ended,
                       struct err *err)
 {
-    const struct stage *s = &t->p->stages[stage];
+    const struct plan_stage *s = &t->p->stages[stage];
     const struct object_home home = {.state = t->scratch, .program = t->p, .lock = t->lock};
     char id[UUID_TEXT_SIZE];
     const struct tried_stage tried = {.t = t, .cell = cell, .stage = stage, .id = id};
@@ -322,7 +322,7 @@ static cJSON *new_row(const struct trying *t, size_t cell, size_t stage, const c
 /* Whether all inputs of the stage are there; otherwise it is left out. */
 static bool has_inputs(const struct trying *t, size_t stage, const bool *done)
 {
-    const struct stage *s = &t->p->stages[stage];
+    const struct plan_stage *s = &t->p->stages[stage];
     for (size_t i = 0; i < s->n_after; i++) {
         if (!done[s->after[i]]) {
             return false;
@@ -398,7 +398,7 @@ static int try_cells(struct trying *t, struct err *err)
 }
 
 /* *rows is set in any case, with what was tried before an error. */
-int try_run(const struct program *p, const struct lock *lock, const struct try_spec *spec,
+int try_run(const struct plan_program *p, const struct lock *lock, const struct try_spec *spec,
             cJSON **rows, struct err *err)
 {
     struct temp_folder temp;

@@ -28,7 +28,7 @@ struct try_spec {
 
 /* As few cells as hold every level of every factor but replicates: one per arm. *n of them; the
  * caller frees it. */
-size_t *try_choose_cells(const struct program *p, size_t *n) __attribute__((returns_nonnull));
+size_t *try_choose_cells(const struct plan_program *p, size_t *n) __attribute__((returns_nonnull));
 
 /* One object for each stage of each cell, in this order:
  *   {"cell","stage","state":"done"|"cannot_be_measured"|"failed"|"left_out","why":TEXT|null,
@@ -38,7 +38,7 @@ size_t *try_choose_cells(const struct program *p, size_t *n) __attribute__((retu
  * (--describe), or what was measured where that is more. `lock` is of the program as it is now, and
  * was written nowhere. ERR_REFUSED: stopped by a signal. The caller deletes *rows; nothing is left
  * on disk. */
-int try_run(const struct program *p, const struct lock *lock, const struct try_spec *spec,
+int try_run(const struct plan_program *p, const struct lock *lock, const struct try_spec *spec,
             cJSON **rows, struct err *err) MUST_CHECK;
 
 #endif

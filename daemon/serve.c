@@ -74,11 +74,11 @@ static void log_row(const struct hosted *h, const struct state_row *r)
     }
 }
 
-/* A struct attempt lives from its committed start to its committed end. */
+/* A struct shell_attempt lives from its committed start to its committed end. */
 static void mirror_attempt(struct shell *sh, const struct state_row *r)
 {
     struct attempt_key key = {.program = r->program, .task = r->task, .no = r->attempt.no};
-    struct attempt *a = attempt_find(sh, &key);
+    struct shell_attempt *a = attempt_find(sh, &key);
     if (r->kind == ROW_ATTEMPT_STARTED) {
         (void)attempt_add(sh, &key, &r->attempt);
     } else if (a != NULL && r->kind == ROW_ATTEMPT_ENDED) {
@@ -157,7 +157,7 @@ static void on_withheld(void *ctx, uint32_t program, struct err *why)
 /* ACT_PROBE. An attempt whose start was dropped, or is still being prepared, is answered here. */
 static void probe(struct shell *sh, const struct attempt_key *key)
 {
-    struct attempt *a = attempt_find(sh, key);
+    struct shell_attempt *a = attempt_find(sh, key);
     struct attempt_place place;
     if (a == NULL && pump_damage(sh->pump, key->program) != NULL) {
         struct core_event ev = {.kind = CORE_ATTEMPT_ENDED,

@@ -41,7 +41,7 @@ static const char explanation[] =
 
 /* Reads the lock beside the program, if any, and verifies it against values, data and files: 0,
  * or why it does not fit. *lock may be set in either case. */
-static int check_lock(const struct program *p, struct lock **lock, struct err *err)
+static int check_lock(const struct plan_program *p, struct lock **lock, struct err *err)
 {
     int rc = load_lock(p, lock, err);
     return rc == 0 && *lock != NULL ? lock_verify(p, *lock, LOCK_ALL, NULL, NULL, err) : rc;
@@ -51,7 +51,7 @@ static int check_lock(const struct program *p, struct lock **lock, struct err *e
  * program without errors, since try and lock refuse any other. */
 static int say_lock(const struct proof *proof, struct strbuf *sb)
 {
-    const struct program *p = proof->program;
+    const struct plan_program *p = proof->program;
     struct lock *lock = NULL;
     struct err err = {0};
     int rc = check_lock(p, &lock, &err);
@@ -114,7 +114,7 @@ static int say_errors(const struct proof *proof, struct err *err)
 
 /* The lock's state for --json; a lock that does not fit decides the exit code of a valid
  * program. */
-static void put_lock(cJSON *answer, const struct program *p, enum exit_code *code)
+static void put_lock(cJSON *answer, const struct plan_program *p, enum exit_code *code)
 {
     struct lock *lock = NULL;
     struct err err = {0};

@@ -21,7 +21,7 @@
 
 struct curve_drawing {
     const struct ctl_options *o;
-    const struct program *program;
+    const struct plan_program *program;
     const char *folder;          /* of the program */
     struct curve_points *curves; /* of each cell */
     struct strbuf out;
@@ -42,7 +42,7 @@ static bool is_asked(const struct curve_drawing *d, size_t cell)
 }
 
 /* Whether an argument names any cell or level of the program. */
-static bool is_known(const struct program *p, const char *asked)
+static bool is_known(const struct plan_program *p, const char *asked)
 {
     for (size_t c = 0; c < p->n_cells; c++) {
         if (cell_name_has(p->cells[c].name, asked)) {
@@ -54,10 +54,10 @@ static bool is_known(const struct program *p, const char *asked)
 
 /* Reads the curves of all requested cells of a stage, and widens the frame to hold them: panels
  * of one stage share their axes. */
-static void read_stage(struct curve_drawing *d, const struct stage *stage,
+static void read_stage(struct curve_drawing *d, const struct plan_stage *stage,
                        struct curve_frame *frame)
 {
-    const struct program *p = d->program;
+    const struct plan_program *p = d->program;
     for (size_t c = 0; c < p->n_cells; c++) {
         curve_points_release(&d->curves[c]);
         if (is_asked(d, c)) {
@@ -73,7 +73,7 @@ static void read_stage(struct curve_drawing *d, const struct stage *stage,
 static void draw_condition(struct curve_drawing *d, const char *stage, size_t condition,
                            const struct curve_frame *frame)
 {
-    const struct program *p = d->program;
+    const struct plan_program *p = d->program;
     struct curve_points *members = xcalloc(p->n_cells, sizeof(*members));
     size_t n = 0;
     for (size_t c = 0; c < p->n_cells; c++) {
@@ -98,7 +98,7 @@ static void draw_condition(struct curve_drawing *d, const char *stage, size_t co
 /* Every stage that is open: its curves are read once, then a panel for each condition. */
 static void draw(struct curve_drawing *d, bool open)
 {
-    const struct program *p = d->program;
+    const struct plan_program *p = d->program;
     const struct term t = term_of_stdout();
     /* a narrow terminal still gets ten columns */
     const size_t wide = t.columns < LABEL + 10 ? LABEL + 10 : t.columns;
@@ -126,7 +126,7 @@ static void draw(struct curve_drawing *d, bool open)
 static int draw_program(const struct ctl_options *o, const struct local_program *found,
                         struct err *err)
 {
-    struct program *program = NULL;
+    struct plan_program *program = NULL;
     char *path = path_join(found->folder, "grid.toml");
     int rc = load_program(path, &program, err);
     free(path);

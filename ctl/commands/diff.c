@@ -25,10 +25,10 @@ struct diff {
     char *id;         /* NULL: not submitted here */
     char *folder;     /* STATE/programs/<id>; likewise */
     struct lock *lock;
-    struct program *program; /* of the file */
-    cJSON *changes;          /* of the file: neither locked nor amended */
-    bool as_locked;          /* what it lacks is the amendments, all of them */
-    bool other_run;          /* its [run] is not the one that was submitted */
+    struct plan_program *program; /* of the file */
+    cJSON *changes;               /* of the file: neither locked nor amended */
+    bool as_locked;               /* what it lacks is the amendments, all of them */
+    bool other_run;               /* its [run] is not the one that was submitted */
 };
 
 /* The state folder that was named, or the user's own. */
@@ -122,7 +122,7 @@ static int open_named(struct diff *d, const struct ctl_options *o, const char *n
 /* ---- how the file differs from the program ---- */
 
 /* The changes from `plan` to the file's plan, with paths as amendments have them. */
-static cJSON *changes_to(const struct program *p, const cJSON *plan)
+static cJSON *changes_to(const struct plan_program *p, const cJSON *plan)
 {
     cJSON *now = json_object();
     cJSON *was = json_object();
@@ -137,7 +137,7 @@ static cJSON *changes_to(const struct program *p, const cJSON *plan)
 /* Whether the file's [run] is not the submitted one; [run] is not part of a plan. */
 static bool has_other_run(const struct diff *d)
 {
-    struct program *submitted = NULL;
+    struct plan_program *submitted = NULL;
     struct diag diag;
     struct err ignored;
     char *path = path_join(d->folder, "grid.toml");

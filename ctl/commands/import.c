@@ -25,11 +25,11 @@
 struct importing {
     const struct ctl_options *o;
     const char *replayed; /* records.json of a replay; NULL: an import */
-    struct program *program;
+    struct plan_program *program;
     struct lock *lock;
     struct map map;
     struct import import;
-    struct verdict verdict;
+    struct table_verdict verdict;
 };
 
 /* ---- an executed history in the state folder ---- */
@@ -90,7 +90,7 @@ static int check_state(const struct importing *in, struct err *err)
 /* ---- the lock ---- */
 
 /* The proofs of the table, for the lock; an invalid program is refused here. */
-static int prove(const struct program *p, cJSON **proof, struct err *err)
+static int prove(const struct plan_program *p, cJSON **proof, struct err *err)
 {
     struct diag diag;
     struct check_report report;

@@ -34,7 +34,7 @@ static int build(const struct ctl_options *o, const struct proof *proof,
 {
     const char *const own[] = {name_of(paths->lock), name_of(paths->tsq), name_of(paths->tsr),
                                NULL};
-    const struct program *p = proof->program;
+    const struct plan_program *p = proof->program;
     struct strbuf note = STRBUF_INIT;
     char *allowed = NULL;
     if (p->sign_required && o->key == NULL) {
@@ -60,7 +60,7 @@ static int build(const struct ctl_options *o, const struct proof *proof,
 /* Checks the existing lock, which stays in place when its values are the same: not with a
  * signature that does not hold, and, where it is stamped, not with other values or a new
  * signature. */
-static int look_at_old(const struct program *p, const struct lock *lock,
+static int look_at_old(const struct plan_program *p, const struct lock *lock,
                        const struct lock_paths *paths, struct err *err)
 {
     struct lock *old = NULL;
@@ -99,8 +99,8 @@ static int say_why_kept(int rc, struct err *err)
 
 /* Writes the lock. A time stamp is over a lock's bytes: one that is stamped is not replaced in
  * passing, and a request or a stamp of the old bytes does not stay beside new ones. */
-static int write_lock(const struct ctl_options *o, const struct program *p, const struct lock *lock,
-                      const struct lock_paths *paths, struct err *err)
+static int write_lock(const struct ctl_options *o, const struct plan_program *p,
+                      const struct lock *lock, const struct lock_paths *paths, struct err *err)
 {
     struct digest before = {0};
     struct digest after = {0};

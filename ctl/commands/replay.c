@@ -17,7 +17,7 @@
 #include "truthtable/evaluate/verdict_file.h"
 
 /* The verdict, with where its records come from and whether the program is locked. */
-static int say(const struct ctl_options *o, bool locked, const struct verdict *verdict,
+static int say(const struct ctl_options *o, bool locked, const struct table_verdict *verdict,
                struct err *err)
 {
     if (o->json) {
@@ -41,7 +41,7 @@ static int say(const struct ctl_options *o, bool locked, const struct verdict *v
 }
 
 /* Computes the verdict under the lock's root, if there is a lock. */
-static int replay(const struct ctl_options *o, const struct program *p, enum exit_code *code,
+static int replay(const struct ctl_options *o, const struct plan_program *p, enum exit_code *code,
                   struct err *err)
 {
     struct lock *lock = NULL;
@@ -49,7 +49,7 @@ static int replay(const struct ctl_options *o, const struct program *p, enum exi
     if (rc != 0) {
         return rc;
     }
-    struct verdict verdict;
+    struct table_verdict verdict;
     rc = replay_run(p, lock ? lock->root : NULL, o->args[1], &verdict, err);
     if (rc == 0) {
         *code = verdict_exit_code(&verdict);
@@ -62,7 +62,7 @@ static int replay(const struct ctl_options *o, const struct program *p, enum exi
 
 int cmd_replay(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     /* with --out it is an import whose records are given */
     if (o->out != NULL) {
         return import_to_folder(o, o->args[1], code, err);

@@ -26,7 +26,7 @@ static void say_begins(const char *cell, const char *stage)
 }
 
 /* The cell that was named, or one for each arm. */
-static int choose_cells(const struct program *p, const char *named, size_t **cells, size_t *n,
+static int choose_cells(const struct plan_program *p, const char *named, size_t **cells, size_t *n,
                         struct err *err)
 {
     if (named == NULL) {
@@ -48,8 +48,8 @@ static int choose_cells(const struct program *p, const char *named, size_t **cel
 
 /* Puts the total over all cells, from the mean of the cells that were tried: null when a stage
  * is unknown, or when the total exceeds `most`. */
-static void put_total(cJSON *answer, const struct program *p, const cJSON *rows, const char *key,
-                      double most)
+static void put_total(cJSON *answer, const struct plan_program *p, const cJSON *rows,
+                      const char *key, double most)
 {
     double sum = 0;
     bool known = true;
@@ -93,7 +93,8 @@ static void put_most(cJSON *answer, const cJSON *rows, const char *key)
 }
 
 /* The rows of the try and the estimates for the whole program. */
-static cJSON *answer_of(const struct program *p, const struct try_spec *spec, const cJSON *rows)
+static cJSON *answer_of(const struct plan_program *p, const struct try_spec *spec,
+                        const cJSON *rows)
 {
     cJSON *answer = json_object();
     bool ok = true;
@@ -254,7 +255,7 @@ static void say(const cJSON *answer)
 static int run(const struct ctl_options *o, const struct proof *proof, enum exit_code *code,
                struct err *err)
 {
-    const struct program *p = proof->program;
+    const struct plan_program *p = proof->program;
     size_t *cells = NULL;
     struct lock *lock = NULL;
     cJSON *rows = NULL;

@@ -24,10 +24,10 @@ struct making {
     const struct exporting *x;
     struct receipt_files files; /* the receipt's files so far */
     struct history history;
-    const char *head;       /* of the verdict */
-    struct program *judged; /* by that head; NULL: the present one */
+    const char *head;            /* of the verdict */
+    struct plan_program *judged; /* by that head; NULL: the present one */
     struct evidence evidence;
-    struct verdict verdict;
+    struct table_verdict verdict;
     struct err *err;
 };
 
@@ -45,7 +45,7 @@ static int write_text(const struct making *m, const char *name, const struct str
 /* The accepted result of a task in the program's folder. */
 static char *result_path(const struct making *m, size_t task)
 {
-    const struct program *p = m->x->program;
+    const struct plan_program *p = m->x->program;
     return xasprintf("%s/cells/%s/%s/result.json", m->x->from, p->cells[task / p->n_stages].folder,
                      p->stages[task % p->n_stages].name);
 }

@@ -10,7 +10,7 @@
 struct exporting {
     const char *from; /* the program's folder */
     const char *to;   /* the receipt's, with the copied files in it */
-    struct program *program;
+    struct plan_program *program;
     struct lock *lock;
     bool imported;
     bool with_host;

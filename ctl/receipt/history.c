@@ -87,7 +87,7 @@ static int take_other_run(struct history_reading *r, const cJSON *line)
  * files. */
 static int check_submitted(struct history_reading *r, const cJSON *line)
 {
-    const struct program *p = r->h->program;
+    const struct plan_program *p = r->h->program;
     cJSON *expected = json_object();
     cJSON *stages = json_array();
     const char *detail = NULL;
@@ -117,7 +117,7 @@ static int check_submitted(struct history_reading *r, const cJSON *line)
 /* Cell and stage in a row must be those of its task's number. */
 static int check_names(const struct history_reading *r, const cJSON *line, size_t task)
 {
-    const struct program *p = r->h->program;
+    const struct plan_program *p = r->h->program;
     const cJSON *part = json_member(line, "task");
     const char *cell = NULL;
     const char *stage = NULL;
@@ -482,7 +482,7 @@ static int take_line(struct history_reading *r, const char *text, size_t len)
 /* Stages without dependencies begin ready; the first row's moves rest on that. */
 static void init_tasks(struct history *h)
 {
-    const struct program *p = h->program;
+    const struct plan_program *p = h->program;
     h->tasks = xcalloc(h->n_tasks, sizeof(*h->tasks));
     h->stages = xcalloc(p->n_stages, sizeof(*h->stages));
     for (size_t i = 0; i < h->n_tasks; i++) {
@@ -502,7 +502,7 @@ static int by_task(const void *a, const void *b)
 }
 
 /* On a fault the history is filled up to that row, and may be released. */
-int history_read(struct history *h, const struct program *p, const struct lock *lock,
+int history_read(struct history *h, const struct plan_program *p, const struct lock *lock,
                  const struct receipt_files *files, struct err *err)
 {
     struct receipt_lines l;

@@ -51,7 +51,7 @@ struct history_attempt {
 
 /* Everything that the rows so far say. Owned; `program` is borrowed. */
 struct history {
-    const struct program *program;
+    const struct plan_program *program;
     struct history_task *tasks; /* program_n_tasks() of them */
     size_t n_tasks;
     struct history_stage *stages; /* of the program */
@@ -79,7 +79,7 @@ struct history {
 };
 
 /* Reads journal.jsonl of the files. Always valid to release. */
-int history_read(struct history *h, const struct program *p, const struct lock *lock,
+int history_read(struct history *h, const struct plan_program *p, const struct lock *lock,
                  const struct receipt_files *files, struct err *err) MUST_CHECK;
 void history_release(struct history *h);
 

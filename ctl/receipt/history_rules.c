@@ -35,7 +35,7 @@ int history_check_attempt(const struct history *h, struct wall_time locked,
 
 void history_note_start(struct history *h, const struct state_row *row)
 {
-    const struct program *p = h->program;
+    const struct plan_program *p = h->program;
     const struct wall_time started = row->attempt.started;
     struct wall_time t = row->time;
     if (started.ms != 0 && started.ms < t.ms) {
@@ -83,7 +83,7 @@ static int check_flags(const struct history *h, const struct state_row *row, str
 /* Scores open when every counted task has ended. */
 static int check_unsealing(const struct history *h, struct err *err)
 {
-    const struct program *p = h->program;
+    const struct plan_program *p = h->program;
     for (size_t i = 0; i < h->n_tasks; i++) {
         if (program_stage_is_counted(p, i % p->n_stages) &&
             !task_state_is_terminal(h->tasks[i].state)) {

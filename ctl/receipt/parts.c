@@ -72,7 +72,7 @@ static void add_items(struct strbuf *out, const cJSON *result)
 void parts_record(struct strbuf *out, const struct history *h, size_t task, const char *text,
                   const cJSON *result)
 {
-    const struct program *p = h->program;
+    const struct plan_program *p = h->program;
     const struct history_task *t = &h->tasks[task];
     char hex[DIGEST_HEX_SIZE] = "";
     if (t->state == TASK_DONE) {
@@ -291,7 +291,7 @@ static cJSON *predicate_json(const struct receipt *r, const char *tool)
     static const char *const kinds[] = {[VERDICT_BOUND] = "bound",
                                         [VERDICT_INDETERMINATE] = "indeterminate",
                                         [VERDICT_VOID] = "void"};
-    const struct verdict *v = r->verdict;
+    const struct table_verdict *v = r->verdict;
     cJSON *o = json_object();
     cJSON *by = json_object();
     json_put_int(o, "schema", RECEIPT_SCHEMA);

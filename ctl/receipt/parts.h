@@ -15,11 +15,11 @@
 
 /* The contents of a receipt, parsed; owns nothing but what its parts own. */
 struct receipt {
-    const struct program *program;
+    const struct plan_program *program;
     const struct lock *lock;
     const struct history *history; /* NULL: imported */
     const struct evidence *evidence;
-    const struct verdict *verdict;
+    const struct table_verdict *verdict;
 };
 
 /* Appends a task's line of records.jsonl, with its newline:

@@ -22,7 +22,7 @@ static int bad_plan(const char *name, const struct diag *diag, struct err *err)
 }
 
 /* The path is for messages only: the text comes from the listing. */
-int plan_read(const struct receipt_files *files, const char *name, struct program **out,
+int plan_read(const struct receipt_files *files, const char *name, struct plan_program **out,
               struct err *err)
 {
     struct diag diag;
@@ -41,7 +41,7 @@ int plan_read(const struct receipt_files *files, const char *name, struct progra
 
 /* The text of the last amendment up to that head, compared with the lock as it was amended then. */
 int plan_at_head(const struct receipt_files *files, const struct lock *lock, const char *head,
-                 struct program **out, struct err *err)
+                 struct plan_program **out, struct err *err)
 {
     struct lock *then = NULL;
     *out = NULL;

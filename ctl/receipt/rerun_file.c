@@ -247,7 +247,7 @@ static bool gave_any(const cJSON *stages)
     return false;
 }
 
-void rerun_file_end(cJSON *file, const struct program *p)
+void rerun_file_end(cJSON *file, const struct plan_program *p)
 {
     const cJSON *stages = json_member(file, "stages");
     const cJSON *next = stages->child;

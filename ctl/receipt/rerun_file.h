@@ -63,7 +63,7 @@ struct rerun_stage {
 /* Making one: begin, every stage in the plan's order, end. */
 cJSON *rerun_file_begin(const struct rerun_head *head) __attribute__((returns_nonnull));
 void rerun_file_add(cJSON *file, const struct rerun_stage *stage);
-void rerun_file_end(cJSON *file, const struct program *p);
+void rerun_file_end(cJSON *file, const struct plan_program *p);
 
 /* Reads the members that do not follow from what was accepted. ERR_VERSION: a newer preregctl
  * wrote it; ERR_SYNTAX names what is not as above. */

@@ -192,7 +192,7 @@ static enum verify_level level_of(const struct verifying *v)
 static void answer(struct verifying *v, int rc)
 {
     struct verify_answer *out = v->out;
-    const struct verdict *d = &v->verdict;
+    const struct table_verdict *d = &v->verdict;
     cJSON *tool = json_object();
     out->level = rc == 0 ? level_of(v) : LEVEL_NONE;
     json_put_string(out->json, "receipt", v->spec->folder);

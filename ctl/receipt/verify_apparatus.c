@@ -13,10 +13,11 @@
 
 /* The check of that name in the present plan; NULL when an amendment removed it, or it never
  * was. */
-static const struct apparatus *declared(const struct verifying *v, const char *name, size_t len)
+static const struct plan_apparatus *declared(const struct verifying *v, const char *name,
+                                             size_t len)
 {
     for (size_t i = 0; i < v->program->n_apparatus; i++) {
-        const struct apparatus *a = &v->program->apparatus[i];
+        const struct plan_apparatus *a = &v->program->apparatus[i];
         if (strlen(a->name) == len && strncmp(a->name, name, len) == 0) {
             return a;
         }
@@ -39,7 +40,8 @@ static const cJSON *told(const struct verifying *v, const char *name)
 }
 
 /* The number of attempts is the journal's, and each ran what the lock pins. */
-static int check_attempts(struct verifying *v, const struct apparatus *a, const cJSON *list, int n)
+static int check_attempts(struct verifying *v, const struct plan_apparatus *a, const cJSON *list,
+                          int n)
 {
     const cJSON *t = NULL;
     int rc = cJSON_GetArraySize(list) == n
@@ -54,7 +56,7 @@ static int check_attempts(struct verifying *v, const struct apparatus *a, const 
 
 /* A check holds exactly when the journal has its task as done; then its value must be within the
  * tolerance. */
-static int check_standing(struct verifying *v, const struct apparatus *a, const cJSON *found)
+static int check_standing(struct verifying *v, const struct plan_apparatus *a, const cJSON *found)
 {
     const cJSON *row = json_member(v->history.checks, a->name);
     const cJSON *state = json_member(row, "state");
@@ -80,7 +82,7 @@ static int check_standing(struct verifying *v, const struct apparatus *a, const 
 }
 
 /* What the file states as demanded must be the plan's. */
-static int check_told(struct verifying *v, const struct apparatus *a, const cJSON *found)
+static int check_told(struct verifying *v, const struct plan_apparatus *a, const cJSON *found)
 {
     cJSON *expected = json_object();
     int rc = 0;
@@ -107,7 +109,7 @@ static int check_file(struct verifying *v, const char *name)
     }
     err_at(v->err, name, 0);
     const size_t len = strlen(stem) - strlen(".json");
-    const struct apparatus *a = declared(v, stem, len);
+    const struct plan_apparatus *a = declared(v, stem, len);
     cJSON *found = NULL;
     char *check = xasprintf("%.*s", (int)len, stem);
     const cJSON *expected = told(v, check);
@@ -137,7 +139,7 @@ static int check_last(struct verifying *v, const cJSON *found)
     const cJSON *results = json_member(found, "results");
     const cJSON *last = cJSON_GetArrayItem(results, cJSON_GetArraySize(results) - 1);
     const cJSON *name = json_member(found, "name");
-    const struct apparatus *a =
+    const struct plan_apparatus *a =
         cJSON_IsString(name) ? declared(v, name->valuestring, strlen(name->valuestring)) : NULL;
     const bool ended = a == NULL || !cJSON_IsNull(json_member(found, "holds"));
     cJSON *nothing = cJSON_CreateNull();

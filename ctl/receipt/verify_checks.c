@@ -118,9 +118,9 @@ static int check_arithmetic(struct verifying *v, const cJSON *r)
  * worker's reason behind it, which is nowhere else. `said` gets APPARATUS_TEXT_SIZE. */
 static bool is_said_of(const cJSON *r, double value, char *said)
 {
-    const struct apparatus a = {.metric_text = text_of(r, "metric"),
-                                .value = number_of(r, "expected"),
-                                .within = number_of(r, "within")};
+    const struct plan_apparatus a = {.metric_text = text_of(r, "metric"),
+                                     .value = number_of(r, "expected"),
+                                     .within = number_of(r, "within")};
     const char *text = text_of(r, "text");
     apparatus_text(&a, value, cJSON_IsTrue(json_member(r, "holds")), "", said);
     return isnan(value) ? strncmp(text, said, strlen(said)) == 0 : strcmp(text, said) == 0;

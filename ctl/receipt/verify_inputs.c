@@ -64,7 +64,7 @@ static bool has_artifact(const struct cell_artifacts *a, size_t stage, const cha
 }
 
 /* Whether the plan has the stage after the earlier one. */
-static bool comes_after(const struct stage *s, size_t earlier)
+static bool comes_after(const struct plan_stage *s, size_t earlier)
 {
     for (size_t i = 0; i < s->n_after; i++) {
         if (s->after[i] == earlier) {
@@ -78,8 +78,8 @@ static bool comes_after(const struct stage *s, size_t earlier)
  * be compared. */
 static int check_input(struct verifying *v, size_t task, const cJSON *named)
 {
-    const struct program *p = v->program;
-    const struct stage *s = &p->stages[task % p->n_stages];
+    const struct plan_program *p = v->program;
+    const struct plan_stage *s = &p->stages[task % p->n_stages];
     const size_t earlier = program_find_stage(p, named->string);
     if (!cJSON_IsString(named) || earlier == INDEX_NONE || !comes_after(s, earlier)) {
         return err_set(v->err, ERR_LOCK,

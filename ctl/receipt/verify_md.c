@@ -7,10 +7,10 @@
 /* Amendments and a superseded program are mentioned only where there are any. */
 void verify_md(struct strbuf *out, const struct receipt *r)
 {
-    const struct verdict *v = r->verdict;
+    const struct table_verdict *v = r->verdict;
     strbuf_addf(out, "# Receipt of %s\n\n> %s\n\n", r->program->name, r->program->question);
     if (v->kind == VERDICT_BOUND) {
-        const struct outcome *o = &r->program->outcomes[v->outcome];
+        const struct plan_outcome *o = &r->program->outcomes[v->outcome];
         strbuf_addf(out, "Verdict: **%s**, %s\n\n", o->name, o->title);
     } else {
         strbuf_addf(out, "Verdict: **%s**: %s\n\n",

@@ -30,16 +30,16 @@ struct verifying {
     struct err *err;
     struct arena arena;
     struct receipt_files files;
-    struct program *program;
+    struct plan_program *program;
     struct lock *lock;
     bool imported;
     struct history history;
     struct place_of_result *places; /* per task */
     struct cell_artifacts artifacts;
-    struct program *judged; /* with which the verdict was computed; NULL: that is `program` */
+    struct plan_program *judged; /* with which the verdict was computed; NULL: that is `program` */
     bool has_evidence;
     struct evidence evidence;
-    struct verdict verdict;
+    struct table_verdict verdict;
     cJSON *provenance;  /* in the arena */
     cJSON *established; /* of the answer */
     cJSON *reruns;      /* likewise, as the next */

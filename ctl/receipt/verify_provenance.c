@@ -137,7 +137,7 @@ static const char *end_name(const struct verifying *v, size_t task)
 /* One task: end, cause and attempts. */
 static int check_task(struct verifying *v, size_t task, const cJSON *found)
 {
-    const struct program *p = v->program;
+    const struct plan_program *p = v->program;
     char at[40];
     cJSON *expected = json_object();
     json_put_string(expected, "cell", p->cells[task / p->n_stages].name);

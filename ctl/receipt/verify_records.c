@@ -108,7 +108,7 @@ static void set_end(struct verifying *v, size_t task)
 /* Checks whose line it is first, so that a missing or misplaced line is reported as that. */
 static int check_task(struct verifying *v, size_t task, const cJSON *line)
 {
-    const struct program *p = v->program;
+    const struct plan_program *p = v->program;
     const char *const names[2][2] = {{"cell", p->cells[task / p->n_stages].name},
                                      {"stage", p->stages[task % p->n_stages].name}};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -241,7 +241,7 @@ static int compare_file(struct verifying *v, const char *name, const struct strb
 static int check_journalled(struct verifying *v, const struct strbuf *found)
 {
     const struct program_row *said = &v->history.status;
-    const struct verdict *d = &v->verdict;
+    const struct table_verdict *d = &v->verdict;
     char want[DIGEST_HEX_SIZE];
     char have[DIGEST_HEX_SIZE];
     const char *outcome = d->kind == VERDICT_VOID ? "VOID"

@@ -35,7 +35,7 @@ static void add_bytes(struct strbuf *sb, double bytes)
 }
 
 /* Size and cost of the plan; costs that no worker reported are left out. */
-static void add_plan(struct strbuf *sb, const struct term *t, const struct program *p,
+static void add_plan(struct strbuf *sb, const struct term *t, const struct plan_program *p,
                      const cJSON *plan)
 {
     char span[48];
@@ -151,7 +151,7 @@ static void add_row(struct strbuf *sb, const struct term *t, const cJSON *row)
 }
 
 /* All rows that were explained; --json has those beyond. */
-static void add_rows(struct strbuf *sb, const struct term *t, const struct program *p,
+static void add_rows(struct strbuf *sb, const struct term *t, const struct plan_program *p,
                      const cJSON *explained)
 {
     const cJSON *rows = json_member(explained, "rows");
@@ -193,7 +193,7 @@ static void add_row_counts(struct strbuf *sb, const cJSON *reach)
 }
 
 /* The outcomes with their priors and whether scores were found that reach them. */
-static void add_outcomes(struct strbuf *sb, const struct term *t, const struct program *p,
+static void add_outcomes(struct strbuf *sb, const struct term *t, const struct plan_program *p,
                          const cJSON *proof)
 {
     static const struct out_column columns[] = {{"outcome", "name", OUT_TEXT},
@@ -240,7 +240,7 @@ static void add_witnesses(struct strbuf *sb, const cJSON *reach)
 
 /* A row for each measure, with its floor's distance from chance and the smallest detectable
  * difference. */
-static void add_measures(struct strbuf *sb, const struct term *t, const struct program *p,
+static void add_measures(struct strbuf *sb, const struct term *t, const struct plan_program *p,
                          const cJSON *proof)
 {
     static const struct out_column columns[] = {
@@ -252,7 +252,7 @@ static void add_measures(struct strbuf *sb, const struct term *t, const struct p
     const cJSON *said = json_member(proof, "measures");
     cJSON *rows = json_array();
     for (size_t i = 0; i < p->n_measures; i++) {
-        const struct measure *m = &p->measures[i];
+        const struct plan_measure *m = &p->measures[i];
         const cJSON *o = cJSON_GetArrayItem(said, (int)i);
         cJSON *row = json_object();
         char text[64];
@@ -328,7 +328,7 @@ static void add_fixed(struct strbuf *sb, const struct term *t, const cJSON *fixe
 }
 
 /* The parts in their order; see the head of this file. */
-void check_text(struct strbuf *sb, const struct term *t, const struct program *p,
+void check_text(struct strbuf *sb, const struct term *t, const struct plan_program *p,
                 const cJSON *proof, const cJSON *explained)
 {
     bool whole = explained != NULL;

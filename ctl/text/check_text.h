@@ -11,7 +11,7 @@
 /* Appends the text of `proof`, which is check_json()'s. `explained`, which is check_explain()'s,
  * adds the states that end INDETERMINATE, the rows, and the scores that were found; NULL leaves
  * these out. */
-void check_text(struct strbuf *sb, const struct term *t, const struct program *p,
+void check_text(struct strbuf *sb, const struct term *t, const struct plan_program *p,
                 const cJSON *proof, const cJSON *explained);
 
 #endif

@@ -108,7 +108,7 @@ int lock_say_written(const struct ctl_options *o, const struct lock *lock,
 
 /* The results of --verify. */
 struct verified {
-    struct program *program;
+    struct plan_program *program;
     struct lock *lock;
     struct signature_check signer;
     char *allowed; /* file of allowed signers; NULL */

@@ -388,7 +388,7 @@ void verdict_text(struct strbuf *sb, const struct term *t, const cJSON *verdict,
     gates_release(&g);
 }
 
-void verdict_text_of(struct strbuf *sb, const struct term *t, const struct verdict *v)
+void verdict_text_of(struct strbuf *sb, const struct term *t, const struct table_verdict *v)
 {
     struct gates g;
     struct arena arena;
@@ -403,7 +403,7 @@ void verdict_text_of(struct strbuf *sb, const struct term *t, const struct verdi
     gates_release(&g);
 }
 
-int verdict_print_json(const struct verdict *v, cJSON *answer, struct err *err)
+int verdict_print_json(const struct table_verdict *v, cJSON *answer, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
     int rc = verdict_pretty_in(v, answer, &text, err);

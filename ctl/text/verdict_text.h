@@ -19,9 +19,9 @@ void verdict_text(struct strbuf *sb, const struct term *t, const cJSON *verdict,
                   const char *program);
 /* Appends the text of a verdict that was computed here: its gates are built one by one, because
  * there may be a million. */
-void verdict_text_of(struct strbuf *sb, const struct term *t, const struct verdict *v);
+void verdict_text_of(struct strbuf *sb, const struct term *t, const struct table_verdict *v);
 /* Prints the answer as out_json() does, the verdict as its last member; "schema" is the caller's.
  * The verdict is written as it is made: it may be of a million records. */
-int verdict_print_json(const struct verdict *v, cJSON *answer, struct err *err) MUST_CHECK;
+int verdict_print_json(const struct table_verdict *v, cJSON *answer, struct err *err) MUST_CHECK;
 
 #endif

@@ -296,7 +296,7 @@ static int64_t n_open(const struct hosted *h)
 static int cancel_cell(struct answer_context *ctx, const struct hosted *h, const cJSON *params,
                        cJSON **result, struct err *err)
 {
-    const struct program *p = h->bundle->program;
+    const struct plan_program *p = h->bundle->program;
     const char *name = json_member(params, "cell")->valuestring;
     size_t cell = program_match_cell(p, name);
     if (cell == INDEX_NONE) {
@@ -431,7 +431,7 @@ static int answer_stop(struct answer_context *ctx, const cJSON *params, cJSON **
         return rc;
     }
     struct shell *sh = ctx->shell;
-    for (const struct attempt *a = sh->attempts; end_all && a != NULL; a = a->next) {
+    for (const struct shell_attempt *a = sh->attempts; end_all && a != NULL; a = a->next) {
         sh->executor->ops->terminate(sh->executor, &a->key);
     }
     *result = json_object();

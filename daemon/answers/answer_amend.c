@@ -48,7 +48,7 @@ struct amend_job {
 
 /* Compiles the conditions, so that a faulty one is found now and not at the verdict. With
  * `factors`, every factor must also be used by a task. */
-static int check_rules(const struct program *p, bool factors, struct err *err)
+static int check_rules(const struct plan_program *p, bool factors, struct err *err)
 {
     struct rules rules = {0};
     struct diag diag;
@@ -65,7 +65,8 @@ static int check_rules(const struct program *p, bool factors, struct err *err)
 
 /* A fault that the present program has already, because an older version locked it, does not count
  * against its amendment. */
-static int check_amended(const struct program *now, const struct program *then, struct err *err)
+static int check_amended(const struct plan_program *now, const struct plan_program *then,
+                         struct err *err)
 {
     struct err before;
     return check_rules(then, check_rules(now, true, &before) == 0, err);
@@ -116,7 +117,7 @@ static void note_params(struct amend_job *j)
 
 /* A done task of the stage must have the metric: its measure would otherwise be undetermined
  * without notice. */
-static int check_result(struct amend_job *j, uint32_t task, const struct measure *m)
+static int check_result(struct amend_job *j, uint32_t task, const struct plan_measure *m)
 {
     cJSON *result = NULL;
     char *folder = hosted_task_folder(j->hosted, task);
@@ -140,10 +141,10 @@ static int check_result(struct amend_job *j, uint32_t task, const struct measure
  * exist. */
 static int check_results(struct amend_job *j)
 {
-    const struct program *now = j->now->program;
-    const struct program *then = j->prepared->bundle->program;
+    const struct plan_program *now = j->now->program;
+    const struct plan_program *then = j->prepared->bundle->program;
     for (size_t i = 0; i < then->n_measures && i < now->n_measures; i++) {
-        const struct measure *m = &then->measures[i];
+        const struct plan_measure *m = &then->measures[i];
         if (strcmp(m->metric_text, now->measures[i].metric_text) == 0) {
             continue;
         }

@@ -134,7 +134,7 @@ int answer_find_named(const struct shell *sh, const cJSON *params, struct hosted
 
 int answer_no_task(const struct hosted *h, const char *name, struct err *err)
 {
-    const struct program *p = h->bundle->program;
+    const struct plan_program *p = h->bundle->program;
     return err_set(err, ERR_NOT_FOUND,
                    "%s has no task \"%.60s\"; expected CELL/STAGE, such as %.60s/%.30s: `preregctl "
                    "cells` lists them",

@@ -263,7 +263,7 @@ static int make_target(const char *work, const char *target, struct err *err)
  * stays. */
 static int make_cells(const struct submit_job *j, struct err *err)
 {
-    const struct program *p = j->bundle->program;
+    const struct plan_program *p = j->bundle->program;
     char *cells = path_join(j->folder, "cells");
     int rc = 0;
     if (p->run.work == NULL || file_kind_at(cells) == FILE_FOLDER) {
@@ -482,7 +482,7 @@ static int put_text(struct submit_job *j)
 }
 
 /* The program it supersedes may have run elsewhere, or never: a note, not an error. */
-static void note_superseded(struct submit_job *j, const struct program *p)
+static void note_superseded(struct submit_job *j, const struct plan_program *p)
 {
     if (p->supersedes != NULL) {
         const struct hosted *old = answer_program_by_root(j->shell, p->supersedes);

@@ -17,9 +17,10 @@
 #define IDLE_LIMIT 3 /* restarts in a row without progress block a task */
 
 /* The task's attempt in flight; NULL when none is. */
-static const struct attempt *live_of(const struct shell *sh, const struct hosted *h, uint32_t task)
+static const struct shell_attempt *live_of(const struct shell *sh, const struct hosted *h,
+                                           uint32_t task)
 {
-    for (const struct attempt *a = sh->attempts; a != NULL; a = a->next) {
+    for (const struct shell_attempt *a = sh->attempts; a != NULL; a = a->next) {
         if (a->key.program == h->no && a->key.task == task && !a->closing) {
             return a;
         }
@@ -43,7 +44,7 @@ static void put_count(cJSON *o, const char *key, int64_t v)
 }
 
 /* The estimated rest in milliseconds, by the attempt's pace; negative: unknown. */
-static double left_of(const struct attempt *a)
+static double left_of(const struct shell_attempt *a)
 {
     if (a == NULL || a->row.done <= 0 || a->row.total < a->row.done) {
         return -1;
@@ -56,8 +57,8 @@ static double left_of(const struct attempt *a)
 static void put_task(cJSON *o, const struct shell *sh, const struct hosted *h, uint32_t task)
 {
     const struct task_row *t = &h->tasks[task];
-    const struct attempt *a = live_of(sh, h, task);
-    const struct program *p = h->bundle->program;
+    const struct shell_attempt *a = live_of(sh, h, task);
+    const struct plan_program *p = h->bundle->program;
     json_put_string(o, "stage", p->stages[hosted_stage(h, task)].name);
     json_put_string(o, "state", summary_task_state(sh, h, task));
     put_text(o, "cause", cause_name(t->cause));
@@ -74,7 +75,7 @@ static void put_task(cJSON *o, const struct shell *sh, const struct hosted *h, u
 
 static cJSON *cell_json(const struct shell *sh, const struct hosted *h, size_t cell)
 {
-    const struct program *p = h->bundle->program;
+    const struct plan_program *p = h->bundle->program;
     cJSON *o = json_object();
     cJSON *tasks = json_array();
     char *folder = xasprintf("%s/cells/%s", h->folder, p->cells[cell].folder);
@@ -101,7 +102,7 @@ int answer_cells(struct answer_context *ctx, const cJSON *params, cJSON **result
         (rc = json_opt_int(params, "limit", 1, RPC_CELLS_PAGE_MAX, &limit, err)) != 0) {
         return rc;
     }
-    const struct program *p = h->bundle->program;
+    const struct plan_program *p = h->bundle->program;
     cJSON *stages = json_array();
     cJSON *cells = json_array();
     for (size_t s = 0; s < p->n_stages; s++) {
@@ -177,8 +178,8 @@ static void put_why(cJSON *o, const struct core_explanation *e)
 static void put_dependencies(cJSON *o, const struct shell *sh, const struct hosted *h,
                              uint32_t task)
 {
-    const struct program *p = h->bundle->program;
-    const struct stage *s = &p->stages[hosted_stage(h, task)];
+    const struct plan_program *p = h->bundle->program;
+    const struct plan_stage *s = &p->stages[hosted_stage(h, task)];
     uint32_t first = task - task % (uint32_t)p->n_stages;
     cJSON *list = json_array();
     for (size_t i = 0; i < s->n_after && !hosted_is_check(h, task); i++) {
@@ -328,7 +329,7 @@ int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **resu
     if (!core_explain(ctx->shell->core, h->no, task, &e)) {
         return err_set(err, ERR_NOT_FOUND, "%s has no such task", h->id);
     }
-    const struct program *p = h->bundle->program;
+    const struct plan_program *p = h->bundle->program;
     size_t stage = hosted_stage(h, task);
     cJSON *o = json_object();
     struct attempts_list l = {.hosted = h, .list = json_array()};

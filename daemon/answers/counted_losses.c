@@ -117,7 +117,7 @@ struct losses {
  * on the stages before it. */
 static struct losses count_losses(const struct hosted *h, struct run_record *r)
 {
-    const struct program *p = h->bundle->program;
+    const struct plan_program *p = h->bundle->program;
     struct losses n = {0};
     struct loss *cell = xcalloc(p->n_stages, sizeof(*cell));
     for (size_t i = 0; i < h->n_tasks; i++) {
@@ -141,7 +141,7 @@ static struct losses count_losses(const struct hosted *h, struct run_record *r)
  * read. */
 cJSON *counted_json(const struct shell *sh, const struct hosted *h)
 {
-    const struct program *p = h->bundle->program;
+    const struct plan_program *p = h->bundle->program;
     int64_t planned = 0;
     int64_t by_state[TASK_STATE_NR] = {0};
     for (size_t i = 0; i < h->n_tasks; i++) {

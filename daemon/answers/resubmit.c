@@ -16,13 +16,13 @@
 #include "prereg/program/run_text.h"
 
 /* Whether the text's plan is the one the lock describes. */
-static bool same_plan(const struct program *p, const struct lock *lock, struct err *err)
+static bool same_plan(const struct plan_program *p, const struct lock *lock, struct err *err)
 {
     return lock_verify(p, lock, LOCK_PLAN, NULL, NULL, err) == 0;
 }
 
 /* The present text, with the [run] of the submitted one where that differs. */
-static int make_text(struct again *a, const struct program *submitted, struct err *err)
+static int make_text(struct again *a, const struct plan_program *submitted, struct err *err)
 {
     struct strbuf present = STRBUF_INIT;
     struct strbuf from = STRBUF_INIT;
@@ -55,7 +55,7 @@ static int make_text(struct again *a, const struct program *submitted, struct er
     return rc;
 }
 
-static int take_text(struct again *a, const struct program *submitted, struct err *err)
+static int take_text(struct again *a, const struct plan_program *submitted, struct err *err)
 {
     if (a->as_locked) {
         return make_text(a, submitted, err);
@@ -65,7 +65,7 @@ static int take_text(struct again *a, const struct program *submitted, struct er
 }
 
 /* On success a->bundle owns the lock, amended to the head the loop knows. */
-int again_read(struct again *a, const struct program *submitted, const struct lock *lock,
+int again_read(struct again *a, const struct plan_program *submitted, const struct lock *lock,
                struct err *err)
 {
     struct lock *now = NULL;

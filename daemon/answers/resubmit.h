@@ -19,7 +19,7 @@ struct again {
 
 /* Off the loop. `submitted` was read from path, `lock` from beside it. ERR_LOCK: it is neither;
  * ERR_REFUSED: amended meanwhile. again_release() in any case. */
-int again_read(struct again *a, const struct program *submitted, const struct lock *lock,
+int again_read(struct again *a, const struct plan_program *submitted, const struct lock *lock,
                struct err *err) MUST_CHECK;
 void again_release(struct again *a);
 

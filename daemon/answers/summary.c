@@ -47,13 +47,13 @@ const char *summary_task_state(const struct shell *sh, const struct hosted *h, u
  * from the pace of one that runs; else from the worker's own forecast in the lock. */
 static void estimate_stages(const struct shell *sh, const struct hosted *h, double *total_ms)
 {
-    const struct program *p = h->bundle->program;
+    const struct plan_program *p = h->bundle->program;
     for (size_t s = 0; s < p->n_stages; s++) {
         const cJSON *said = describe_find(h->bundle->lock->describe, p, 0, s);
         const cJSON *seconds = said == NULL ? NULL : json_member(said, "seconds");
         total_ms[s] = cJSON_IsNumber(seconds) ? seconds->valuedouble * 1000 : (double)NAN;
     }
-    for (const struct attempt *a = sh->attempts; a != NULL; a = a->next) {
+    for (const struct shell_attempt *a = sh->attempts; a != NULL; a = a->next) {
         if (a->key.program == h->no && a->row.done > 0 && a->row.total > a->row.done &&
             !hosted_is_check(h, a->key.task)) {
             double pace = attempt_pace_ms(a);
@@ -69,7 +69,7 @@ static void estimate_stages(const struct shell *sh, const struct hosted *h, doub
 }
 
 /* How many tasks of a stage can run at the same time, at least 1. */
-static double side_by_side(const struct shell *sh, const struct program *p, size_t stage)
+static double side_by_side(const struct shell *sh, const struct plan_program *p, size_t stage)
 {
     double n = (double)sh->config.cores / (double)p->stages[stage].threads;
     if (sh->config.memory_bytes > 0 && p->stages[stage].run.memory_bytes > 0) {
@@ -85,7 +85,7 @@ static double side_by_side(const struct shell *sh, const struct program *p, size
  * when a stage with open tasks has no estimate. */
 static double eta_ms(const struct shell *sh, const struct hosted *h)
 {
-    const struct program *p = h->bundle->program;
+    const struct plan_program *p = h->bundle->program;
     double *total_ms = xcalloc(p->n_stages, sizeof(*total_ms));
     double left = 0;
     estimate_stages(sh, h, total_ms);
@@ -95,7 +95,7 @@ static double eta_ms(const struct shell *sh, const struct hosted *h)
             left += total_ms[s] / side_by_side(sh, p, s);
         }
     }
-    for (const struct attempt *a = sh->attempts; a != NULL; a = a->next) {
+    for (const struct shell_attempt *a = sh->attempts; a != NULL; a = a->next) {
         if (a->key.program == h->no && a->row.done > 0 && a->row.total >= a->row.done &&
             a->row.total > 0 && !hosted_is_check(h, a->key.task)) {
             size_t s = hosted_stage(h, a->key.task);
@@ -269,7 +269,7 @@ static void put_succession(cJSON *o, const struct shell *sh, const struct hosted
 /* What does not change but by an amendment; "work" is where cells/ really is. */
 static void put_identity(cJSON *o, const struct hosted *h)
 {
-    const struct program *p = h->bundle->program;
+    const struct plan_program *p = h->bundle->program;
     char *work = path_join(h->folder, "cells");
     char *real = realpath(work, NULL);
     json_put_string(o, "id", h->id);
@@ -326,7 +326,7 @@ static void put_life(cJSON *o, const struct shell *sh, const struct hosted *h)
 /* Malformed lines of ended attempts are in the mirror, those of live ones are added. */
 cJSON *summary_json(const struct shell *sh, const struct hosted *h)
 {
-    const struct program *p = h->bundle->program;
+    const struct plan_program *p = h->bundle->program;
     cJSON *o = json_object();
     cJSON *stages = json_array();
     int64_t n_attempts = 0;
@@ -334,7 +334,7 @@ cJSON *summary_json(const struct shell *sh, const struct hosted *h)
         json_push_string(stages, p->stages[i].name);
     }
     int64_t malformed = h->malformed;
-    for (const struct attempt *a = sh->attempts; a != NULL; a = a->next) {
+    for (const struct shell_attempt *a = sh->attempts; a != NULL; a = a->next) {
         malformed += a->key.program == h->no ? a->row.malformed : 0;
     }
     put_identity(o, h);

@@ -45,7 +45,7 @@ static int read_checks(struct store *store, struct hosted *h, struct err *err)
 /* Whether the stored list matches the program's declarations. */
 static bool agrees(const struct hosted *h)
 {
-    const struct program *p = h->bundle->program;
+    const struct plan_program *p = h->bundle->program;
     size_t n = 0;
     for (size_t i = 0; i < h->n_checks; i++) {
         size_t a = program_find_apparatus(p, h->checks[i].name);
@@ -95,7 +95,7 @@ static uint32_t place_of(const struct core_apparatus *list, uint32_t n, const ch
 }
 
 /* Whether the check is new, asks something else, or runs with other params. */
-static bool differs(const struct program *now, const struct apparatus *then,
+static bool differs(const struct plan_program *now, const struct plan_apparatus *then,
                     const struct stage_set *params_of)
 {
     size_t i = program_find_apparatus(now, then->name);
@@ -104,11 +104,11 @@ static bool differs(const struct program *now, const struct apparatus *then,
 }
 
 /* Starts with every check as not declared, then declares those of the amended program. */
-int apparatus_amended(const struct hosted *h, const struct program *then,
+int apparatus_amended(const struct hosted *h, const struct plan_program *then,
                       const struct stage_set *params_of, struct core_apparatus **list, uint32_t *n,
                       struct err *err)
 {
-    const struct program *now = h->bundle->program;
+    const struct plan_program *now = h->bundle->program;
     struct core_apparatus *out = xcalloc(h->n_checks + then->n_apparatus + 1, sizeof(*out));
     uint32_t count = (uint32_t)h->n_checks;
     for (size_t i = 0; i < h->n_checks; i++) {
@@ -118,7 +118,7 @@ int apparatus_amended(const struct hosted *h, const struct program *then,
             .stage = (uint32_t)(c->stage < now->n_stages ? c->stage : now->n_stages)};
     }
     for (size_t i = 0; i < then->n_apparatus; i++) {
-        const struct apparatus *a = &then->apparatus[i];
+        const struct plan_apparatus *a = &then->apparatus[i];
         uint32_t at = place_of(out, count, a->name);
         count += at == count;
         out[at] = (struct core_apparatus){.name = a->name,
@@ -161,13 +161,14 @@ void apparatus_follow(struct hosted *h, const struct core_apparatus *list, uint3
     }
 }
 
-const struct apparatus *apparatus_of(const struct hosted *h, const struct bundle *b, uint32_t task)
+const struct plan_apparatus *apparatus_of(const struct hosted *h, const struct bundle *b,
+                                          uint32_t task)
 {
     size_t i = program_find_apparatus(b->program, h->checks[task - h->n_tasks].name);
     return i == INDEX_NONE ? NULL : &b->program->apparatus[i];
 }
 
-int apparatus_model_path(const struct program *p, const struct apparatus *a, char **out,
+int apparatus_model_path(const struct plan_program *p, const struct plan_apparatus *a, char **out,
                          struct err *err)
 {
     struct pinned_list files = {0};
@@ -186,7 +187,7 @@ int apparatus_model_path(const struct program *p, const struct apparatus *a, cha
 
 /* Compares what task.json asked (expectation, model, params, stage) with the present
  * declaration. */
-bool apparatus_is_current(const struct apparatus *a, const struct bundle *b,
+bool apparatus_is_current(const struct plan_apparatus *a, const struct bundle *b,
                           const char *attempt_folder)
 {
     cJSON *task = NULL;
@@ -246,7 +247,7 @@ static cJSON *last_result(const struct hosted *h, uint32_t task)
 }
 
 /* "value", "holds" (true, false, or null while unknown) and "why". */
-static void put_standing(cJSON *o, const struct apparatus *a, const struct task_row *row,
+static void put_standing(cJSON *o, const struct plan_apparatus *a, const struct task_row *row,
                          const cJSON *result)
 {
     char text[256] = "";
@@ -289,7 +290,7 @@ static void put_taken_away(cJSON *o, const cJSON *results)
 cJSON *apparatus_json(const struct hosted *h, const struct bundle *b, uint32_t task,
                       const struct task_row *row)
 {
-    const struct apparatus *a = apparatus_of(h, b, task);
+    const struct plan_apparatus *a = apparatus_of(h, b, task);
     const char *name = h->checks[task - h->n_tasks].name;
     if (a == NULL && row->n_attempts == 0) {
         return NULL;
@@ -329,7 +330,7 @@ static bool has_task(const struct hosted *h, const char *name)
 /* Whether some held stage has a result: it was released by checks that held, so they matter now. */
 static bool let_go(const struct hosted *h, const struct bundle *b, const struct task_row *rows)
 {
-    const struct program *p = b->program;
+    const struct plan_program *p = b->program;
     for (size_t i = 0; i < h->n_tasks; i++) {
         size_t s = i % p->n_stages;
         if (rows[i].state == TASK_DONE && p->stages[s].n_after > 0 &&
@@ -341,7 +342,7 @@ static bool let_go(const struct hosted *h, const struct bundle *b, const struct 
 }
 
 /* Reads the accepted result by its digest and judges it again. */
-static int verify_one(const struct hosted *h, const struct apparatus *a, uint32_t task,
+static int verify_one(const struct hosted *h, const struct plan_apparatus *a, uint32_t task,
                       const struct digest *digest, struct err *err)
 {
     char text[256];
@@ -374,7 +375,7 @@ int apparatus_verify_all(const struct hosted *h, const struct bundle *b,
     }
     for (size_t i = 0; rc == 0 && i < h->n_checks; i++) {
         uint32_t task = (uint32_t)(h->n_tasks + i);
-        const struct apparatus *a = apparatus_of(h, b, task);
+        const struct plan_apparatus *a = apparatus_of(h, b, task);
         if (a == NULL) {
             continue;
         }

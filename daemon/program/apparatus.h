@@ -22,26 +22,27 @@ int apparatus_load(struct store *store, struct hosted *h, bool finished,
 /* The checks of h as an amendment makes them, in the order that store_apparatus_sync() gives them:
  * *n of them, `changed` where an existing result answers another question now. The caller frees the
  * list; names are those of h and of the amended program. ERR_RANGE: too many. */
-int apparatus_amended(const struct hosted *h, const struct program *then,
+int apparatus_amended(const struct hosted *h, const struct plan_program *then,
                       const struct stage_set *params_of, struct core_apparatus **list, uint32_t *n,
                       struct err *err) MUST_CHECK;
 /* Its row is committed: h has them, too. */
 void apparatus_follow(struct hosted *h, const struct core_apparatus *list, uint32_t n);
 
 /* The declaration of a check; NULL when the program no longer has it. */
-const struct apparatus *apparatus_of(const struct hosted *h, const struct bundle *b, uint32_t task);
+const struct plan_apparatus *apparatus_of(const struct hosted *h, const struct bundle *b,
+                                          uint32_t task);
 
 /* Absolute path of the pinned model; the caller frees it. */
-int apparatus_model_path(const struct program *p, const struct apparatus *a, char **out,
+int apparatus_model_path(const struct plan_program *p, const struct plan_apparatus *a, char **out,
                          struct err *err) MUST_CHECK;
 
 /* Judges a result that was found valid: RESULT_VALID when it holds, else RESULT_UNEXPECTED; `text`
  * (APPARATUS_TEXT_SIZE) says what was expected and what was measured. *value is NaN when
  * nothing was. Only the metric, the value and the tolerance of `a` are used. */
-enum core_result_check apparatus_judge(const struct apparatus *a, const cJSON *result,
+enum core_result_check apparatus_judge(const struct plan_apparatus *a, const cJSON *result,
                                        double *value, char *text, size_t size);
 /* True when the attempt was asked what is declared now (its task.json). */
-bool apparatus_is_current(const struct apparatus *a, const struct bundle *b,
+bool apparatus_is_current(const struct plan_apparatus *a, const struct bundle *b,
                           const char *attempt_folder);
 
 /* The last line that a check's worker left on standard error, for people; "" when there is none.

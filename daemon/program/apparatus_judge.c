@@ -19,7 +19,7 @@
 #define ROUNDING 1e-12 /* relative, for decimals: 0.2777 is within 0.004 of 0.2737 */
 
 /* The metric's value; NaN without a number, with the worker's reason in *why. */
-static double value_of(const struct apparatus *a, const cJSON *result, const char **why)
+static double value_of(const struct plan_apparatus *a, const cJSON *result, const char **why)
 {
     const cJSON *m = json_member(json_member(result, "metrics"), a->metric);
     const cJSON *value = cJSON_IsObject(m) ? json_member(m, "value") : m;
@@ -30,13 +30,13 @@ static double value_of(const struct apparatus *a, const cJSON *result, const cha
 
 /* ---- judging a result ---- */
 
-static bool is_within(const struct apparatus *a, double value)
+static bool is_within(const struct plan_apparatus *a, double value)
 {
     double slack = ROUNDING * fmax(1.0, fmax(fabs(value), fabs(a->value)));
     return fabs(value - a->value) <= a->within + slack;
 }
 
-enum core_result_check apparatus_judge(const struct apparatus *a, const cJSON *result,
+enum core_result_check apparatus_judge(const struct plan_apparatus *a, const cJSON *result,
                                        double *value, char *text, size_t size)
 {
     char said[APPARATUS_TEXT_SIZE];

@@ -49,8 +49,8 @@ static int64_t amendments_at(const struct lock *lock, const char *head)
 }
 
 /* The declaration as the attempt was given it; texts are those of `task`. */
-static int read_asked(const cJSON *task, struct apparatus *a, const char **stage, const char **head,
-                      struct err *err)
+static int read_asked(const cJSON *task, struct plan_apparatus *a, const char **stage,
+                      const char **head, struct err *err)
 {
     const cJSON *check = json_member(task, "apparatus");
     const cJSON *expect = json_member(check, "expect");
@@ -71,7 +71,7 @@ static int read_asked(const cJSON *task, struct apparatus *a, const char **stage
 static cJSON *told(const struct lock *lock, const char *name, const cJSON *task,
                    const cJSON *result)
 {
-    struct apparatus a = {.name = name};
+    struct plan_apparatus a = {.name = name};
     struct err ignored;
     const char *stage = NULL;
     const char *head = NULL;

@@ -14,7 +14,7 @@
 #include "prereg/amend/amendment.h"
 
 /* `origin` is where relative paths in the text start, which need not be where the text was read. */
-static int parse_text(const struct strbuf *text, const char *origin, struct program **out,
+static int parse_text(const struct strbuf *text, const char *origin, struct plan_program **out,
                       struct err *err)
 {
     struct diag diag;
@@ -24,7 +24,7 @@ static int parse_text(const struct strbuf *text, const char *origin, struct prog
     return rc;
 }
 
-static int parse_program(const char *program_path, const char *origin, struct program **out,
+static int parse_program(const char *program_path, const char *origin, struct plan_program **out,
                          struct err *err)
 {
     struct strbuf text = STRBUF_INIT;

@@ -9,7 +9,7 @@
 /* One cell is enough: where a task was accepted, its cell's folder exists. */
 static int find_cell(const struct hosted *h, const char *cells, bool *found, struct err *err)
 {
-    const struct program *p = h->plan->program;
+    const struct plan_program *p = h->plan->program;
     int rc = 0;
     *found = false;
     for (size_t i = 0; rc == 0 && !*found && i < p->n_cells; i++) {

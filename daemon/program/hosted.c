@@ -27,7 +27,7 @@
 /* ---- plan ---- */
 
 /* A check whose stage the program no longer has gets stage n_stages, as the core expects. */
-static struct core_apparatus *plan_checks(const struct program *p, const struct hosted *h)
+static struct core_apparatus *plan_checks(const struct plan_program *p, const struct hosted *h)
 {
     struct core_apparatus *list = xcalloc(h->n_checks + 1, sizeof(*list));
     for (size_t i = 0; i < h->n_checks; i++) {
@@ -40,11 +40,11 @@ static struct core_apparatus *plan_checks(const struct program *p, const struct 
     return list;
 }
 
-void plan_init(struct core_plan *plan, const struct program *p, const struct hosted *h)
+void plan_init(struct core_plan *plan, const struct plan_program *p, const struct hosted *h)
 {
     struct core_plan_stage *stages = xcalloc(p->n_stages, sizeof(*stages));
     for (size_t i = 0; i < p->n_stages; i++) {
-        const struct stage *s = &p->stages[i];
+        const struct plan_stage *s = &p->stages[i];
         uint32_t *after = s->n_after == 0 ? NULL : xcalloc(s->n_after, sizeof(*after));
         for (size_t k = 0; k < s->n_after; k++) {
             after[k] = (uint32_t)s->after[k];
@@ -331,7 +331,7 @@ size_t hosted_stage(const struct hosted *h, uint32_t task)
 /* Uses the cell's folder name, not its name: the two may differ. */
 char *hosted_task_folder(const struct hosted *h, uint32_t task)
 {
-    const struct program *p = h->plan->program;
+    const struct plan_program *p = h->plan->program;
     if (hosted_is_check(h, task)) {
         return xasprintf("%s/apparatus/%s", h->folder, h->checks[task - h->n_tasks].name);
     }
@@ -357,7 +357,7 @@ char *hosted_attempt_folder(const struct hosted *h, uint32_t task, uint32_t no, 
 
 char *hosted_task_name(const struct hosted *h, uint32_t task)
 {
-    const struct program *p = h->plan->program;
+    const struct plan_program *p = h->plan->program;
     if (hosted_is_check(h, task)) {
         return xasprintf("%s/%s", CHECK_CELL, h->checks[task - h->n_tasks].name);
     }
@@ -382,7 +382,7 @@ uint32_t hosted_find_task(const struct hosted *h, const char *name)
     if (strncmp(name, CHECK_CELL "/", sizeof(CHECK_CELL)) == 0) {
         return find_check(h, name + sizeof(CHECK_CELL));
     }
-    const struct program *p = h->plan->program;
+    const struct plan_program *p = h->plan->program;
     const char *slash = strrchr(name, '/');
     if (slash == NULL) {
         return UINT32_MAX;

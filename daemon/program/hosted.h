@@ -27,7 +27,7 @@
 
 struct bundle {
     unsigned refs;
-    struct program *program;
+    struct plan_program *program;
     struct lock *lock;
     char *origin; /* where grid.toml was submitted from: relative paths are taken from there */
 };
@@ -52,7 +52,7 @@ void bundle_unref(struct bundle *b); /* NULL is fine */
 struct hosted;
 /* Fills in what the core needs of a program, and the apparatus checks of h; release with
  * plan_release(). */
-void plan_init(struct core_plan *plan, const struct program *p, const struct hosted *h);
+void plan_init(struct core_plan *plan, const struct plan_program *p, const struct hosted *h);
 void plan_release(struct core_plan *plan);
 
 struct report_process;

@@ -35,8 +35,8 @@ int inputs_collect(struct store *store, const struct hosted *h, uint32_t task,
     if (hosted_is_check(h, task)) {
         return 0;
     }
-    const struct program *p = h->plan->program;
-    const struct stage *s = &p->stages[hosted_stage(h, task)];
+    const struct plan_program *p = h->plan->program;
+    const struct plan_stage *s = &p->stages[hosted_stage(h, task)];
     uint32_t first = task - task % (uint32_t)p->n_stages;
     int rc = 0;
     out->items = xcalloc(s->n_after + 1, sizeof(*out->items));

@@ -95,7 +95,7 @@ int mirror_load(struct store *store, struct hosted *h, const struct store_progra
 {
     struct task_row *rows = NULL;
     size_t n = 0;
-    const struct program *p = h->bundle->program;
+    const struct plan_program *p = h->bundle->program;
     int rc = apparatus_load(store, h, row->status.verdict, err);
     if (rc == 0) {
         rc = store_task_rows(store, h->no, &rows, &n, err);

@@ -187,7 +187,7 @@ int prepare_check_objects(struct hosted *h, const struct bundle *b, const char *
 int prepare_check_bytes(struct hosted *h, const struct bundle *b, const char *state,
                         enum core_start_failure *why, struct err *err)
 {
-    const struct program *p = b->program;
+    const struct plan_program *p = b->program;
     struct pinned_list list = {0};
     struct err ignored;
     (void)!pinned_collect(p, &list, NULL, &ignored);
@@ -279,11 +279,11 @@ static int write_line(const char *folder, const char *name, const cJSON *o, stru
 
 /* One folder for every stage it comes after: that stage's accepted attempt, or the reference model
  * of an apparatus check. */
-static int find_inputs(const struct prepare *p, const struct apparatus *check, char **inputs,
+static int find_inputs(const struct prepare *p, const struct plan_apparatus *check, char **inputs,
                        struct err *err)
 {
-    const struct program *prog = p->bundle->program;
-    const struct stage *s = &prog->stages[p->stage];
+    const struct plan_program *prog = p->bundle->program;
+    const struct plan_stage *s = &prog->stages[p->stage];
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < s->n_after; i++) {
         if (check != NULL) {
@@ -299,10 +299,11 @@ static int find_inputs(const struct prepare *p, const struct apparatus *check, c
  * resuming. */
 static int write_task(const struct prepare *p, struct err *err)
 {
-    const struct program *prog = p->bundle->program;
-    const struct stage *s = &prog->stages[p->stage];
+    const struct plan_program *prog = p->bundle->program;
+    const struct plan_stage *s = &prog->stages[p->stage];
     bool of_grid = !hosted_is_check(p->hosted, p->task);
-    const struct apparatus *check = of_grid ? NULL : apparatus_of(p->hosted, p->bundle, p->task);
+    const struct plan_apparatus *check =
+        of_grid ? NULL : apparatus_of(p->hosted, p->bundle, p->task);
     char **inputs = xcalloc(s->n_after + 1, sizeof(*inputs));
     char **resume = NULL;
     size_t n_resume = 0;
@@ -341,7 +342,7 @@ static void add_variable(void *ctx, const char *name, const char *value)
 
 static int add_spec(const struct prepare *p, char *const *argv, struct strbuf *out, struct err *err)
 {
-    const struct stage *s = &p->bundle->program->stages[p->stage];
+    const struct plan_stage *s = &p->bundle->program->stages[p->stage];
     struct shim_spec spec = {.exec = xstrdup(argv[0]),
                              .memory_bytes = s->run.memory_bytes,
                              .grace_ms = p->grace_ms,

@@ -21,10 +21,11 @@
 struct accepted_list;
 
 struct result_source {
-    const struct program *program;
+    const struct plan_program *program;
     const struct lock *lock;
     size_t stage;
-    const struct apparatus *check; /* an apparatus check: its metric alone must be there; or NULL */
+    const struct plan_apparatus
+        *check; /* an apparatus check: its metric alone must be there; or NULL */
     const struct accepted_list
         *inputs;         /* accepted results that it could read; NULL: not of a grid */
     const char *folder;  /* of the attempt */

@@ -61,7 +61,7 @@ static bool is_outdated(const struct start_job *j)
 static void hand_over(struct start_job *j)
 {
     struct shell *sh = j->shell;
-    struct attempt *a = attempt_find(sh, &j->key);
+    struct shell_attempt *a = attempt_find(sh, &j->key);
     struct attempt_place place;
     if (a == NULL || a->ended) {
         return; /* it was ended meanwhile */
@@ -106,7 +106,7 @@ static void on_prepared(struct job *job)
 void shell_start_attempt(struct shell *sh, const struct core_act *act)
 {
     struct hosted *h = shell_program(sh, act->program);
-    struct attempt *a;
+    struct shell_attempt *a;
     struct start_job *j = xcalloc(1, sizeof(*j));
     j->spec = (struct strbuf)STRBUF_INIT;
     j->job.work = on_prepare_work;

@@ -23,7 +23,7 @@ struct verify_job {
     struct attempt_key key;
     struct bundle *bundle;
     size_t stage;
-    const struct apparatus *check; /* of the bundle; NULL: a task of the grid */
+    const struct plan_apparatus *check; /* of the bundle; NULL: a task of the grid */
     char *folder;
     char id[UUID_TEXT_SIZE];
     struct accepted_list inputs;
@@ -93,7 +93,7 @@ static bool is_outdated(const struct verify_job *j)
 static void on_verified(struct job *job)
 {
     struct verify_job *j = (struct verify_job *)job;
-    struct attempt *a = j->shell->stopping ? NULL : attempt_find(j->shell, &j->key);
+    struct shell_attempt *a = j->shell->stopping ? NULL : attempt_find(j->shell, &j->key);
     if (a != NULL && shell_program(j->shell, j->key.program)->amending != NULL) {
         a->verifying = false; /* the core has the amendment already */
         a->judge_again = true;
@@ -131,7 +131,7 @@ static void on_verified(struct job *job)
 
 void shell_verify_again(struct shell *sh, uint32_t program)
 {
-    for (struct attempt *a = sh->attempts; a != NULL; a = a->next) {
+    for (struct shell_attempt *a = sh->attempts; a != NULL; a = a->next) {
         struct core_act act = {.kind = ACT_VERIFY,
                                .program = a->key.program,
                                .task = a->key.task,
@@ -147,7 +147,7 @@ void shell_verify_again(struct shell *sh, uint32_t program)
 void shell_verify_attempt(struct shell *sh, const struct core_act *act)
 {
     struct attempt_key key = {.program = act->program, .task = act->task, .no = act->attempt_no};
-    struct attempt *a = attempt_find(sh, &key);
+    struct shell_attempt *a = attempt_find(sh, &key);
     struct hosted *h = shell_program(sh, act->program);
     struct err err;
     if (a == NULL || a->verifying) {

@@ -33,7 +33,7 @@ static void forget_program(struct shell *sh, struct hosted *h, const struct live
     for (size_t i = 0; i < live->n; i++) {
         struct attempt_key key = {
             .program = h->no, .task = live->items[i].task, .no = live->items[i].attempt.no};
-        struct attempt *a = attempt_find(sh, &key);
+        struct shell_attempt *a = attempt_find(sh, &key);
         if (a != NULL) {
             attempt_remove(a);
         }
@@ -42,7 +42,8 @@ static void forget_program(struct shell *sh, struct hosted *h, const struct live
     hosted_free(h);
 }
 
-int shell_change_run(struct shell *sh, struct hosted *h, const struct program *p, struct err *err)
+int shell_change_run(struct shell *sh, struct hosted *h, const struct plan_program *p,
+                     struct err *err)
 {
     struct core_event ev = {.kind = CORE_PROGRAM_SETTINGS, .program = h->no};
     struct strbuf text = STRBUF_INIT;
@@ -76,7 +77,7 @@ static void journal_run(struct shell *sh, struct hosted *h)
     struct err err;
     struct strbuf last = STRBUF_INIT;
     cJSON *run = NULL;
-    const struct program *p = h->bundle->program;
+    const struct plan_program *p = h->bundle->program;
     int rc = h->status.verdict ? 0 : store_runs(sh->store, h->no, take_run, &last, &err);
     rc = rc == 0 && last.len > 0 ? json_parse(last.buf, last.len, &run, &err) : rc;
     if (rc == 0 && run != NULL && !json_equal(run, p->run.covered)) {

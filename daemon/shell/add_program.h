@@ -10,7 +10,7 @@ int shell_add_program(struct shell *sh, struct hosted *h, const struct store_pro
                       struct err *err) MUST_CHECK;
 
 /* Gives the core another [run] and journals it. */
-int shell_change_run(struct shell *sh, struct hosted *h, const struct program *p,
+int shell_change_run(struct shell *sh, struct hosted *h, const struct plan_program *p,
                      struct err *err) MUST_CHECK;
 
 #endif

@@ -30,9 +30,9 @@
 #define DRAIN_AGAIN_MS 1
 
 /* A closing attempt is not found: its row has ended already. */
-struct attempt *attempt_find(const struct shell *sh, const struct attempt_key *key)
+struct shell_attempt *attempt_find(const struct shell *sh, const struct attempt_key *key)
 {
-    struct attempt *a = sh->attempts;
+    struct shell_attempt *a = sh->attempts;
     while (a != NULL && (a->closing || a->key.program != key->program || a->key.task != key->task ||
                          a->key.no != key->no)) {
         a = a->next;
@@ -40,7 +40,7 @@ struct attempt *attempt_find(const struct shell *sh, const struct attempt_key *k
     return a;
 }
 
-double attempt_pace_ms(const struct attempt *a)
+double attempt_pace_ms(const struct shell_attempt *a)
 {
     if (a->row.done <= a->since_done) {
         return (double)NAN;
@@ -49,7 +49,7 @@ double attempt_pace_ms(const struct attempt *a)
 }
 
 /* A resumed attempt begins at its checkpoint: its pace is measured from its first progress on. */
-void attempt_mirror(struct attempt *a, const struct attempt_row *row)
+void attempt_mirror(struct shell_attempt *a, const struct attempt_row *row)
 {
     bool began_late = a->row.done < 0 && row->done > 0 && row->resumed_from >= 0;
     a->row = *row;
@@ -59,14 +59,14 @@ void attempt_mirror(struct attempt *a, const struct attempt_row *row)
     }
 }
 
-void attempt_locate(const struct attempt *a, struct attempt_place *out)
+void attempt_locate(const struct shell_attempt *a, struct attempt_place *out)
 {
     const struct hosted *h = shell_program(a->shell, a->key.program);
     *out = (struct attempt_place){
         .key = a->key, .id = a->row.id, .folder = a->folder, .used = a->up || cells_are_used(h)};
 }
 
-static void post(struct attempt *a, struct core_event *ev)
+static void post(struct shell_attempt *a, struct core_event *ev)
 {
     ev->program = a->key.program;
     ev->task = a->key.task;
@@ -77,7 +77,7 @@ static void post(struct attempt *a, struct core_event *ev)
 static void on_tick(uv_timer_t *timer);
 
 /* A worker's last words may hold a score if its stage is sealed (invariant 8). */
-static bool words_may_be_shown(const struct attempt *a)
+static bool words_may_be_shown(const struct shell_attempt *a)
 {
     const struct hosted *h = shell_program(a->shell, a->key.program);
     return hosted_is_check(h, a->key.task) || h->status.unsealed || h->status.unblinded ||
@@ -85,7 +85,7 @@ static bool words_may_be_shown(const struct attempt *a)
 }
 
 /* The text is the executor's detail, or else the worker's last line on standard error. */
-static void post_end(struct attempt *a)
+static void post_end(struct shell_attempt *a)
 {
     const struct attempt_end *end = &a->end;
     struct core_event ev = {.kind = CORE_ATTEMPT_ENDED};
@@ -108,7 +108,7 @@ static void post_end(struct attempt *a)
 /* ---- events.jsonl ---- */
 
 /* Without following links or waiting for a FIFO: the worker owns the file. */
-static ssize_t read_events(const struct attempt *a, char *buffer)
+static ssize_t read_events(const struct shell_attempt *a, char *buffer)
 {
     char *path = path_join(a->folder, TASK_EVENTS_FILE);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -123,7 +123,7 @@ static ssize_t read_events(const struct attempt *a, char *buffer)
 
 /* One read. False without a whole line, or when the rest is not wanted: the rest of a file that
  * breaks the protocol (a hole of gigabytes, say) is never read. */
-static bool take_some(struct attempt *a)
+static bool take_some(struct shell_attempt *a)
 {
     struct events_said said;
     ssize_t n = a->malformed > EVENTS_MALFORMED_MAX ? 0 : read_events(a, a->shell->read_buffer);
@@ -155,7 +155,7 @@ static bool take_some(struct attempt *a)
 
 /* An exit.json alone is not enough: it may report a worker that could not be forked, and so may a
  * start.json that is about to become one. */
-static void look_for_start(struct attempt *a)
+static void look_for_start(struct shell_attempt *a)
 {
     struct shim_start start;
     struct err ignored;
@@ -168,7 +168,7 @@ static void look_for_start(struct attempt *a)
 
 /* Reads a turn's share of its events; `dirty` afterwards means that there may be more. While the
  * state cannot be written, events stay in the worker's file, where they cost no memory. */
-static void drain(struct attempt *a)
+static void drain(struct shell_attempt *a)
 {
     a->dirty = false;
     for (int i = 0; i < READS_PER_TICK; i++) {
@@ -183,7 +183,7 @@ static void drain(struct attempt *a)
     a->dirty = true;
 }
 
-static void follow(struct attempt *a)
+static void follow(struct shell_attempt *a)
 {
     if (!a->up) {
         look_for_start(a);
@@ -193,7 +193,7 @@ static void follow(struct attempt *a)
 
 /* Posts the end or the probe's answer once all events were read. The end is judged by them, and
  * after a daemon was held up, an unread sign of work must not look like a hang. */
-static void settle(struct attempt *a)
+static void settle(struct shell_attempt *a)
 {
     drain(a);
     if (a->dirty && !pump_has_room(a->shell->pump)) {
@@ -217,7 +217,7 @@ static void on_tick(uv_timer_t *timer)
     struct shell *sh = timer->data;
     static unsigned n_ticks;
     bool all = ++n_ticks % TICKS_FOR_ALL == 0;
-    for (struct attempt *a = sh->attempts, *next; a != NULL; a = next) {
+    for (struct shell_attempt *a = sh->attempts, *next; a != NULL; a = next) {
         next = a->next;
         if (a->closing) {
             continue;
@@ -234,7 +234,7 @@ static void on_tick(uv_timer_t *timer)
 
 static void on_events_change(uv_fs_event_t *watch, const char *name, int events, int status)
 {
-    struct attempt *a = watch->data;
+    struct shell_attempt *a = watch->data;
     (void)name;
     (void)events;
     (void)status;
@@ -243,7 +243,7 @@ static void on_events_change(uv_fs_event_t *watch, const char *name, int events,
 
 /* Without a watch (too many of them, or a file system that does not notify) the tick reads it every
  * two seconds. */
-void attempt_listen(struct attempt *a)
+void attempt_listen(struct shell_attempt *a)
 {
     if (a->has_watch || a->closing) {
         return;
@@ -262,11 +262,11 @@ void attempt_listen(struct attempt *a)
 /* ---- life ---- */
 
 /* Reading continues at the committed offset, so that no byte is ingested twice (S6). */
-struct attempt *attempt_add(struct shell *sh, const struct attempt_key *key,
-                            const struct attempt_row *row)
+struct shell_attempt *attempt_add(struct shell *sh, const struct attempt_key *key,
+                                  const struct attempt_row *row)
 {
     const struct hosted *h = shell_program(sh, key->program);
-    struct attempt *a = xcalloc(1, sizeof(*a));
+    struct shell_attempt *a = xcalloc(1, sizeof(*a));
     a->shell = sh;
     a->key = *key;
     a->row = *row;
@@ -285,10 +285,10 @@ struct attempt *attempt_add(struct shell *sh, const struct attempt_key *key,
     return a;
 }
 
-static void attempt_free(struct attempt *a)
+static void attempt_free(struct shell_attempt *a)
 {
     struct shell *sh = a->shell;
-    struct attempt **at = &sh->attempts;
+    struct shell_attempt **at = &sh->attempts;
     while (*at != a) {
         at = &(*at)->next;
     }
@@ -308,7 +308,7 @@ static void on_watch_closed(uv_handle_t *handle)
 }
 
 /* The watch is closed first; the struct is freed when libuv has let go of it. */
-void attempt_remove(struct attempt *a)
+void attempt_remove(struct shell_attempt *a)
 {
     if (a->closing) {
         return;
@@ -323,7 +323,7 @@ void attempt_remove(struct attempt *a)
 
 void attempts_close(struct shell *sh)
 {
-    for (struct attempt *a = sh->attempts, *next; a != NULL; a = next) {
+    for (struct shell_attempt *a = sh->attempts, *next; a != NULL; a = next) {
         next = a->next;
         attempt_remove(a);
     }
@@ -333,7 +333,7 @@ void attempts_close(struct shell *sh)
 
 void attempts_on_ended(void *ctx, const struct attempt_key *key, const struct attempt_end *end)
 {
-    struct attempt *a = attempt_find(ctx, key);
+    struct shell_attempt *a = attempt_find(ctx, key);
     if (a == NULL || a->ended) {
         return;
     }
@@ -345,7 +345,7 @@ void attempts_on_ended(void *ctx, const struct attempt_key *key, const struct at
 
 void attempts_on_probed(void *ctx, const struct attempt_key *key, enum core_health health)
 {
-    struct attempt *a = attempt_find(ctx, key);
+    struct shell_attempt *a = attempt_find(ctx, key);
     if (a != NULL && !a->ended) {
         a->health = health;
         a->probe_waits = true;

@@ -2,8 +2,8 @@
  * The attempts in flight: their events.jsonl is ingested by byte offset, exactly once (the offset
  * is committed with the events), and their start is noticed.
  *
- * One struct attempt from the row that starts it (or from the restart that finds it) to the row
- * that ends it. inotify marks an attempt; a tick reads the marked ones, ten times a second at
+ * One struct shell_attempt from the row that starts it (or from the restart that finds it) to the
+ * row that ends it. inotify marks an attempt; a tick reads the marked ones, ten times a second at
  * most, and all of them every two seconds, for file systems that do not notify.
  */
 #ifndef DAEMON_SHELL_ATTEMPTS_H
@@ -12,8 +12,8 @@
 #include "daemon/program/events.h"
 #include "daemon/shell/shell.h"
 
-struct attempt {
-    struct attempt *next;
+struct shell_attempt {
+    struct shell_attempt *next;
     struct shell *shell;
     struct attempt_key key;
     struct attempt_row row; /* as committed */
@@ -40,24 +40,24 @@ struct attempt {
 };
 
 /* The committed row of a new or recovered attempt. */
-struct attempt *attempt_add(struct shell *sh, const struct attempt_key *key,
-                            const struct attempt_row *row);
+struct shell_attempt *attempt_add(struct shell *sh, const struct attempt_key *key,
+                                  const struct attempt_row *row);
 /* NULL when there is none, or its end is committed. */
-struct attempt *attempt_find(const struct shell *sh, const struct attempt_key *key);
+struct shell_attempt *attempt_find(const struct shell *sh, const struct attempt_key *key);
 /* Its folder is there: begins to listen. */
-void attempt_listen(struct attempt *a);
-void attempt_remove(struct attempt *a);
+void attempt_listen(struct shell_attempt *a);
+void attempt_remove(struct shell_attempt *a);
 /* At the end: all of them. */
 void attempts_close(struct shell *sh);
 
 /* Copies a row that was committed. */
-void attempt_mirror(struct attempt *a, const struct attempt_row *row);
+void attempt_mirror(struct shell_attempt *a, const struct attempt_row *row);
 /* The time of one unit of its work in ms, from its progress since it was first seen; NaN while
  * unknown. By the monotonic clock. */
-double attempt_pace_ms(const struct attempt *a);
+double attempt_pace_ms(const struct shell_attempt *a);
 
 /* What the executor needs to know; points into `a`. */
-void attempt_locate(const struct attempt *a, struct attempt_place *out);
+void attempt_locate(const struct shell_attempt *a, struct attempt_place *out);
 
 /* The executor's listener. */
 void attempts_on_ended(void *ctx, const struct attempt_key *key, const struct attempt_end *end);

@@ -245,7 +245,7 @@ static void put_narrower(cJSON *o, const struct provenance *p, uint32_t task)
 static cJSON *tasks_json(const struct provenance *p, size_t *next)
 {
     cJSON *list = json_array();
-    const struct program *prog = p->bundle->program;
+    const struct plan_program *prog = p->bundle->program;
     for (uint32_t t = 0; t < prog->n_cells * prog->n_stages; t++) {
         cJSON *o = json_object();
         json_put_string(o, "cell", prog->cells[hosted_cell(p->hosted, t)].name);
@@ -281,7 +281,7 @@ static cJSON *checks_json(const struct provenance *p, size_t *next)
 /* Off the loop: reads the attempts' files, then writes atomically. */
 int provenance_write(const struct provenance *p, const char *path, struct err *err)
 {
-    const struct program *prog = p->bundle->program;
+    const struct plan_program *prog = p->bundle->program;
     char head[DIGEST_HEX_SIZE];
     cJSON *o = json_object();
     cJSON *journal = json_object();

@@ -18,7 +18,7 @@
 #include "daemon/shell/pump.h"
 #include "state/store/store.h"
 
-struct attempt;
+struct shell_attempt;
 struct counted_reader;
 struct server;
 
@@ -46,7 +46,7 @@ struct shell {
     size_t n_unloaded;
     size_t cap_unloaded;
     struct check_job *waiting_checks; /* history_check.c: of journals that could not be read */
-    struct attempt *attempts;         /* alive, or ended and not committed as such yet */
+    struct shell_attempt *attempts;   /* alive, or ended and not committed as such yet */
     size_t n_attempts;
     uv_timer_t tick;               /* of attempts.c; runs while there are any */
     uv_timer_t disk;               /* of disk.c */

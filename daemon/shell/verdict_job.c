@@ -89,7 +89,7 @@ static int add_task(struct verdict_job *j, struct evidence *e, uint32_t task)
 
 /* The bytes that an earlier version may have written of the verdict, if they have the journalled
  * digest; else `text` stays as it is. */
-static int try_forms(struct verdict_job *j, const struct verdict *v, struct strbuf *text)
+static int try_forms(struct verdict_job *j, const struct table_verdict *v, struct strbuf *text)
 {
     static const struct verdict_form forms[] = {{.lacks_added = true},
                                                 {.lacks_added = true, .has_why_before = true},
@@ -113,7 +113,7 @@ static int try_forms(struct verdict_job *j, const struct verdict *v, struct strb
 
 /* verdict.json's bytes. For a verdict that is out they must have the journalled digest; an earlier
  * version may have written them in its own form. */
-static int add_text(struct verdict_job *j, const struct verdict *v, struct strbuf *text)
+static int add_text(struct verdict_job *j, const struct table_verdict *v, struct strbuf *text)
 {
     int rc = verdict_pretty(v, text, &j->err);
     strbuf_addc(text, '\n');
@@ -125,7 +125,8 @@ static int add_text(struct verdict_job *j, const struct verdict *v, struct strbu
 }
 
 /* Fills in text, digest, outcome and timing of the job. */
-static int keep_verdict(struct verdict_job *j, const struct program *p, const struct verdict *v)
+static int keep_verdict(struct verdict_job *j, const struct plan_program *p,
+                        const struct table_verdict *v)
 {
     struct strbuf text = STRBUF_INIT;
     const char *outcome = v->kind == VERDICT_VOID            ? OUTCOME_VOID
@@ -176,8 +177,8 @@ static int plan_then(const struct verdict_job *j, struct bundle **out, struct er
 static int compute_by(struct verdict_job *j, const struct bundle *plan)
 {
     struct evidence e;
-    struct verdict v = {0};
-    const struct program *p = plan->program;
+    struct table_verdict v = {0};
+    const struct plan_program *p = plan->program;
     int rc = 0;
     evidence_init(&e, p);
     for (uint32_t t = 0; rc == 0 && t < p->n_cells * p->n_stages; t++) {

@@ -53,7 +53,7 @@ struct healing {
 static bool is_of_plan(const struct healing *h, const cJSON *locked)
 {
     struct strbuf text = STRBUF_INIT;
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     struct diag diag;
     struct err ignored;
     bool same = false;

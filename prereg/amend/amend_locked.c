@@ -27,7 +27,7 @@ static int put_digest(cJSON *out, const char *name, const char *path, struct err
 }
 
 /* The path of that entry of [data] as written; NULL when the program has none. */
-static const char *path_of_data(const struct program *p, const char *name)
+static const char *path_of_data(const struct plan_program *p, const char *name)
 {
     for (size_t i = 0; i < p->n_data; i++) {
         if (strcmp(p->data[i].name, name) == 0) {

@@ -392,7 +392,7 @@ static bool reads_open(const struct amend_state *s, const char *condition)
             return true;
         }
         for (size_t m = 0; m < s->now->n_measures; m++) {
-            const struct measure *of = &s->now->measures[m];
+            const struct plan_measure *of = &s->now->measures[m];
             if (of->stage == i && amend_text_names(condition, of->name)) {
                 return true;
             }

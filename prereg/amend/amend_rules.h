@@ -26,8 +26,8 @@
 #define AMEND_SUPERSEDE "open a new program (supersedes)"
 
 struct amend_state {
-    const struct program *now;  /* as amended so far */
-    const struct program *then; /* as it is to be */
+    const struct plan_program *now;  /* as amended so far */
+    const struct plan_program *then; /* as it is to be */
     enum access_level level;
     struct stage_set started; /* some task of the stage has had an attempt */
     const cJSON *known;       /* results of apparatus checks; or NULL */

@@ -17,7 +17,7 @@ static bool is_signed(const cJSON *amendment)
     return signature != NULL && !cJSON_IsNull(signature);
 }
 
-bool amend_sign_matters(const struct program *p, const struct lock *lock)
+bool amend_sign_matters(const struct plan_program *p, const struct lock *lock)
 {
     bool any = p->sign_required || lock->signature != NULL;
     const cJSON *a;
@@ -43,9 +43,9 @@ static int check_same_key(const struct lock *lock, const struct signature_check 
                          cJSON_IsString(of_lock) ? of_lock->valuestring : "no key");
 }
 
-int amendment_check_signer(const struct program *p, const struct lock *lock, const cJSON *amendment,
-                           const char *allowed_signers, struct signature_check *out,
-                           struct err *err)
+int amendment_check_signer(const struct plan_program *p, const struct lock *lock,
+                           const cJSON *amendment, const char *allowed_signers,
+                           struct signature_check *out, struct err *err)
 {
     *out = (struct signature_check){0};
     if (!is_signed(amendment)) {
@@ -67,7 +67,7 @@ int amendment_check_signer(const struct program *p, const struct lock *lock, con
     return rc;
 }
 
-int amendments_check_signers(const struct program *p, const struct lock *lock,
+int amendments_check_signers(const struct plan_program *p, const struct lock *lock,
                              const char *allowed_signers, struct err *err)
 {
     struct signature_check signer = {0};

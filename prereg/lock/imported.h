@@ -20,7 +20,7 @@
 bool imported_is_folder(const char *folder);
 
 /* The lock of a plan alone. `proof` may be NULL. */
-int imported_lock_build(const struct program *p, const cJSON *proof, struct lock **out,
+int imported_lock_build(const struct plan_program *p, const cJSON *proof, struct lock **out,
                         struct err *err) MUST_CHECK;
 /* Whether the lock was made for an import. */
 bool imported_lock(const struct lock *lock);

@@ -83,7 +83,7 @@ static int digest_into(cJSON *out, const char *name, const char *path, struct er
 }
 
 /* Digests of [data], by name. */
-static int add_data(const struct program *p, cJSON *locked, struct err *err)
+static int add_data(const struct plan_program *p, cJSON *locked, struct err *err)
 {
     cJSON *data = json_object();
     json_put(locked, "data", data);
@@ -97,7 +97,7 @@ static int add_data(const struct program *p, cJSON *locked, struct err *err)
 }
 
 /* Digests of all other pinned files, by the name in the program. */
-static int add_files(const struct program *p, cJSON *locked, struct err *err)
+static int add_files(const struct plan_program *p, cJSON *locked, struct err *err)
 {
     cJSON *files = json_object();
     json_put(locked, "files", files);
@@ -180,7 +180,7 @@ static int build(cJSON *locked, const cJSON *describe, const cJSON *proof, struc
     return 0;
 }
 
-int lock_build(const struct program *p, const cJSON *describe, const cJSON *proof,
+int lock_build(const struct plan_program *p, const cJSON *describe, const cJSON *proof,
                struct lock **out, struct err *err)
 {
     *out = NULL;
@@ -198,7 +198,7 @@ int lock_build(const struct program *p, const cJSON *describe, const cJSON *proo
     return build(locked, describe, proof, out, err);
 }
 
-int imported_lock_build(const struct program *p, const cJSON *proof, struct lock **out,
+int imported_lock_build(const struct plan_program *p, const cJSON *proof, struct lock **out,
                         struct err *err)
 {
     *out = NULL;

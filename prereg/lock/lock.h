@@ -50,7 +50,7 @@ char *lock_path_of(const char *program_path) __attribute__((returns_nonnull));
 
 /* Takes all digests (data, files) and builds the lock in memory. `describe` is struct describe's
  * json or NULL (nothing was run: nothing is solved); `proof` may be NULL. Both are copied. */
-int lock_build(const struct program *p, const cJSON *describe, const cJSON *proof,
+int lock_build(const struct plan_program *p, const cJSON *describe, const cJSON *proof,
                struct lock **out, struct err *err) MUST_CHECK;
 
 /* Stores the commit that git_state() found in a lock that was just built, which then owns `git`. */
@@ -88,7 +88,7 @@ enum lock_part {
  * is a sum of enum lock_part. With a cache, files whose size, times and inode are as when they were
  * last hashed are not read again; NULL reads everything. Under [pin] workers = "record" a changed
  * file of a command is not an error: it is appended to `notes`, a line each (NULL: dropped). */
-int lock_verify(const struct program *p, const struct lock *lock, unsigned parts,
+int lock_verify(const struct plan_program *p, const struct lock *lock, unsigned parts,
                 struct pin_cache *cache, struct strbuf *notes, struct err *err) MUST_CHECK;
 /* The same for one file or folder. ERR_NOT_FOUND: it is not there at all, or nothing is in a folder
  * that held something: as on a disk that is not mounted. */

@@ -46,8 +46,8 @@ int lock_sign(struct lock *lock, const char *key_path, const char *allowed_signe
     return rc;
 }
 
-int lock_check_signer(const struct program *p, const struct lock *lock, const char *allowed_signers,
-                      struct signature_check *out, struct err *err)
+int lock_check_signer(const struct plan_program *p, const struct lock *lock,
+                      const char *allowed_signers, struct signature_check *out, struct err *err)
 {
     *out = (struct signature_check){0};
     if (lock->signature == NULL) {

@@ -23,7 +23,8 @@ int lock_sign(struct lock *lock, const char *key_path, const char *allowed_signe
  * allowed_signers is not NULL, be by one of them (ERR_REFUSED); one that [lock] sign demands
  * must be there (ERR_REFUSED). *out names the signer; it is empty without a signature and always
  * valid to release. */
-int lock_check_signer(const struct program *p, const struct lock *lock, const char *allowed_signers,
-                      struct signature_check *out, struct err *err) MUST_CHECK;
+int lock_check_signer(const struct plan_program *p, const struct lock *lock,
+                      const char *allowed_signers, struct signature_check *out,
+                      struct err *err) MUST_CHECK;
 
 #endif

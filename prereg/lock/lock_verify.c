@@ -134,7 +134,7 @@ static int compare(const cJSON *locked, const cJSON *now, struct strbuf *path, s
 }
 
 /* Compares the plan of the program with the locked one. */
-static int verify_plan(const struct program *p, const struct lock *lock, struct err *err)
+static int verify_plan(const struct plan_program *p, const struct lock *lock, struct err *err)
 {
     struct strbuf path = STRBUF_INIT;
     cJSON *now = program_covered(p);
@@ -186,7 +186,7 @@ static int code_of(bool tell_absent, struct err *err)
 }
 
 /* Compares the digests of [data]. */
-static int verify_data(const struct program *p, const struct lock *lock, bool tell_absent,
+static int verify_data(const struct plan_program *p, const struct lock *lock, bool tell_absent,
                        struct pin_cache *cache, struct err *err)
 {
     for (size_t i = 0; i < p->n_data; i++) {
@@ -201,10 +201,10 @@ static int verify_data(const struct program *p, const struct lock *lock, bool te
 
 /* Compares the files of one command. An argument is a file if the lock pins it; one that became
  * a file since is still a plain argument. */
-static int verify_command(const struct program *p, const struct lock *lock, size_t stage,
+static int verify_command(const struct plan_program *p, const struct lock *lock, size_t stage,
                           struct pin_cache *cache, struct err *err)
 {
-    const struct stage *s = &p->stages[stage];
+    const struct plan_stage *s = &p->stages[stage];
     for (size_t i = 0; i < s->n_command; i++) {
         const char *locked = lock_file_digest(lock, s->command[i]);
         char *path = NULL;
@@ -228,8 +228,8 @@ static int verify_command(const struct program *p, const struct lock *lock, size
 }
 
 /* Under [pin] workers = "record", a difference is noted and not an error. */
-static int verify_files(const struct program *p, const struct lock *lock, struct pin_cache *cache,
-                        struct strbuf *notes, struct err *err)
+static int verify_files(const struct plan_program *p, const struct lock *lock,
+                        struct pin_cache *cache, struct strbuf *notes, struct err *err)
 {
     for (size_t i = 0; i < p->n_stages; i++) {
         int rc = verify_command(p, lock, i, cache, err);
@@ -245,7 +245,7 @@ static int verify_files(const struct program *p, const struct lock *lock, struct
     return 0;
 }
 
-static int verify_pin(const struct program *p, const struct lock *lock, const char *name,
+static int verify_pin(const struct plan_program *p, const struct lock *lock, const char *name,
                       struct pin_cache *cache, struct err *err)
 {
     char *path = path_absolute(p->folder, name);
@@ -259,8 +259,8 @@ static int verify_pin(const struct program *p, const struct lock *lock, const ch
 }
 
 /* Compares [pin] files and reference models. */
-static int verify_pins(const struct program *p, const struct lock *lock, struct pin_cache *cache,
-                       struct err *err)
+static int verify_pins(const struct plan_program *p, const struct lock *lock,
+                       struct pin_cache *cache, struct err *err)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < p->n_pin_files; i++) {
@@ -272,7 +272,7 @@ static int verify_pins(const struct program *p, const struct lock *lock, struct 
     return rc;
 }
 
-static bool is_data(const struct program *p, const char *name)
+static bool is_data(const struct plan_program *p, const char *name)
 {
     for (size_t i = 0; i < p->n_data; i++) {
         if (strcmp(p->data[i].name, name) == 0) {
@@ -283,7 +283,7 @@ static bool is_data(const struct program *p, const char *name)
 }
 
 /* Whether some command, [pin] or check of the program names the file. */
-static bool is_file(const struct program *p, const char *name)
+static bool is_file(const struct plan_program *p, const char *name)
 {
     bool found = false;
     for (size_t i = 0; i < p->n_stages; i++) {
@@ -300,7 +300,7 @@ static bool is_file(const struct program *p, const char *name)
     return found;
 }
 
-static bool is_condition(const struct program *p, const char *name)
+static bool is_condition(const struct plan_program *p, const char *name)
 {
     for (size_t i = 0; i < p->n_conditions; i++) {
         if (strcmp(p->conditions[i].name, name) == 0) {
@@ -310,7 +310,7 @@ static bool is_condition(const struct program *p, const char *name)
     return false;
 }
 
-static bool is_part(const struct program *p, const char *name)
+static bool is_part(const struct plan_program *p, const char *name)
 {
     static const char *const known[] = {"plan", "data", "files", "solved", "imported"};
     (void)p;
@@ -323,12 +323,12 @@ static bool is_part(const struct program *p, const char *name)
 }
 
 /* Every name in the lock must belong to something in the plan; any other was added by hand. */
-static int verify_names(const struct program *p, const struct lock *lock, struct err *err)
+static int verify_names(const struct plan_program *p, const struct lock *lock, struct err *err)
 {
     const struct {
         const cJSON *table;
         const char *what;
-        bool (*is_of)(const struct program *p, const char *name);
+        bool (*is_of)(const struct plan_program *p, const char *name);
     } rows[] = {{lock->locked, "locked", is_part},
                 {lock->data, "data", is_data},
                 {lock->files, "files", is_file},
@@ -344,7 +344,7 @@ static int verify_names(const struct program *p, const struct lock *lock, struct
     return 0;
 }
 
-int lock_verify(const struct program *p, const struct lock *lock, unsigned parts,
+int lock_verify(const struct plan_program *p, const struct lock *lock, unsigned parts,
                 struct pin_cache *cache, struct strbuf *notes, struct err *err)
 {
     int rc = 0;

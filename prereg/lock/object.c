@@ -74,8 +74,9 @@ int object_store(const char *state, const char *path, struct digest *out, struct
 }
 
 /* Copies one file of a command and compares its digest with the locked one. */
-static int store_one(const struct program *p, const struct lock *lock, const struct pinned *file,
-                     const char *state, struct strbuf *notes, struct err *err)
+static int store_one(const struct plan_program *p, const struct lock *lock,
+                     const struct pinned *file, const char *state, struct strbuf *notes,
+                     struct err *err)
 {
     const char *locked = lock_file_digest(lock, file->name);
     struct digest found;
@@ -98,7 +99,7 @@ static int store_one(const struct program *p, const struct lock *lock, const str
     return 0;
 }
 
-int object_store_all(const struct program *p, const struct lock *lock, const char *state,
+int object_store_all(const struct plan_program *p, const struct lock *lock, const char *state,
                      struct strbuf *notes, struct err *err)
 {
     struct pinned_list files;
@@ -204,7 +205,7 @@ static int object_of(const struct object_home *home, size_t stage, size_t i, cha
 
 int object_argv(const struct object_home *home, size_t stage, char ***argv, struct err *err)
 {
-    const struct stage *s = &home->program->stages[stage];
+    const struct plan_stage *s = &home->program->stages[stage];
     char **out = xcalloc(s->n_command + 1, sizeof(*out));
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < s->n_command; i++) {
@@ -235,7 +236,7 @@ void object_argv_free(char **argv)
 /* Whether this argument is pinned and is the first of its name among all commands. */
 static bool is_next(const struct object_home *home, size_t stage, size_t i)
 {
-    const struct stage *stages = home->program->stages;
+    const struct plan_stage *stages = home->program->stages;
     const char *arg = stages[stage].command[i];
     for (size_t s = 0; s <= stage; s++) {
         const size_t end = s == stage ? i : stages[s].n_command;
@@ -250,7 +251,7 @@ static bool is_next(const struct object_home *home, size_t stage, size_t i)
 
 char **object_paths(const struct object_home *home)
 {
-    const struct program *p = home->program;
+    const struct plan_program *p = home->program;
     char **out = xcalloc(1, sizeof(*out));
     size_t n = 0;
     for (size_t s = 0; s < p->n_stages; s++) {
@@ -293,7 +294,7 @@ static int check_object(const struct object_home *home, size_t stage, size_t i,
 
 int object_check_all(const struct object_home *home, struct strbuf *notes, struct err *err)
 {
-    const struct program *p = home->program;
+    const struct plan_program *p = home->program;
     int rc = 0;
     for (size_t s = 0; rc == 0 && s < p->n_stages; s++) {
         for (size_t i = 0; rc == 0 && i < p->stages[s].n_command; i++) {

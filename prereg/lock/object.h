@@ -17,13 +17,13 @@
 
 /* Finds argv[0]: a name with a slash is relative to the program's folder; a bare one is searched
  * in the folder of this executable, then in $PATH. ERR_NOT_FOUND names the places. */
-int object_resolve_worker(const struct program *p, const char *name, char **path,
+int object_resolve_worker(const struct plan_program *p, const char *name, char **path,
                           struct err *err) MUST_CHECK;
 
 /* The absolute path of command[i] of a stage when it is a file that the lock pins: always for
  * i == 0; for others when it names a regular file relative to the program's folder. *path is NULL
  * when it is a plain argument. */
-int object_resolve_argument(const struct program *p, size_t stage, size_t i, char **path,
+int object_resolve_argument(const struct plan_program *p, size_t stage, size_t i, char **path,
                             struct err *err) MUST_CHECK;
 
 /* STATE/objects/<hex>. The caller frees it. */
@@ -36,13 +36,13 @@ int object_store(const char *state, const char *path, struct digest *out,
 
 /* Copies every file of every command into STATE/objects, ERR_LOCK when one is not what was locked
  * (under [pin] workers = "record" the changed one is stored instead, with a line in `notes`). */
-int object_store_all(const struct program *p, const struct lock *lock, const char *state,
+int object_store_all(const struct plan_program *p, const struct lock *lock, const char *state,
                      struct strbuf *notes, struct err *err) MUST_CHECK;
 
 /* Where objects are kept, and what says which they must be. All borrowed. */
 struct object_home {
     const char *state;
-    const struct program *program;
+    const struct plan_program *program;
     const struct lock *lock;
     struct pin_cache *cache; /* or NULL: every object is read again each time */
 };

@@ -48,10 +48,10 @@ static char *in_path(const char *name)
     return NULL;
 }
 
-int object_resolve_argument(const struct program *p, size_t stage, size_t i, char **path,
+int object_resolve_argument(const struct plan_program *p, size_t stage, size_t i, char **path,
                             struct err *err)
 {
-    const struct stage *s = &p->stages[stage];
+    const struct plan_stage *s = &p->stages[stage];
     *path = NULL;
     if (i == 0) {
         return object_resolve_worker(p, s->command[0], path, err);
@@ -68,7 +68,8 @@ int object_resolve_argument(const struct program *p, size_t stage, size_t i, cha
     return 0;
 }
 
-int object_resolve_worker(const struct program *p, const char *name, char **path, struct err *err)
+int object_resolve_worker(const struct plan_program *p, const char *name, char **path,
+                          struct err *err)
 {
     *path = NULL;
     if (strchr(name, '/') != NULL) {

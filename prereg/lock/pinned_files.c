@@ -43,10 +43,10 @@ static int add(struct pinned_list *list, const struct pinned *item, struct err *
 }
 
 /* The files of one stage's command; plain arguments are skipped. */
-static int add_command(const struct program *p, size_t stage, struct pinned_list *list,
+static int add_command(const struct plan_program *p, size_t stage, struct pinned_list *list,
                        struct diag *diag, struct err *err)
 {
-    const struct stage *s = &p->stages[stage];
+    const struct plan_stage *s = &p->stages[stage];
     for (size_t i = 0; i < s->n_command; i++) {
         struct pinned item = {.name = s->command[i], .command = true, .place = s->place};
         int rc = object_resolve_argument(p, stage, i, &item.path, err);
@@ -66,8 +66,8 @@ static int add_command(const struct program *p, size_t stage, struct pinned_list
 }
 
 /* A [pin] file or a model: file or folder, relative to the program. */
-static int add_path(const struct program *p, struct pinned_list *list, const struct pinned *from,
-                    struct diag *diag, struct err *err)
+static int add_path(const struct plan_program *p, struct pinned_list *list,
+                    const struct pinned *from, struct diag *diag, struct err *err)
 {
     struct pinned item = *from;
     item.path = path_absolute(p->folder, item.name);
@@ -84,7 +84,7 @@ static int add_path(const struct program *p, struct pinned_list *list, const str
     return rc == 0 ? 0 : fault(diag, item.place, "pinned file", err);
 }
 
-int pinned_collect(const struct program *p, struct pinned_list *out, struct diag *diag,
+int pinned_collect(const struct plan_program *p, struct pinned_list *out, struct diag *diag,
                    struct err *err)
 {
     *out = (struct pinned_list){0};
@@ -96,7 +96,7 @@ int pinned_collect(const struct program *p, struct pinned_list *out, struct diag
         rc = add_path(p, out, &(struct pinned){.name = p->pin_files[i]}, diag, err);
     }
     for (size_t i = 0; rc == 0 && i < p->n_apparatus; i++) {
-        const struct apparatus *a = &p->apparatus[i];
+        const struct plan_apparatus *a = &p->apparatus[i];
         rc = add_path(p, out, &(struct pinned){.name = a->model, .place = a->place}, diag, err);
     }
     return rc;
@@ -111,7 +111,7 @@ void pinned_release(struct pinned_list *list)
     *list = (struct pinned_list){0};
 }
 
-void program_check_files(const struct program *p, struct diag *diag)
+void program_check_files(const struct plan_program *p, struct diag *diag)
 {
     for (size_t i = 0; i < p->n_data; i++) {
         const struct data_input *d = &p->data[i];

@@ -22,7 +22,7 @@ struct pinned_list {
 /* Files of commands, [pin] files and models of [apparatus], each name once. A file that is missing
  * goes to diag when there is one; else the first is the error. One name for two files is an error.
  * The list is valid to release in any case. */
-int pinned_collect(const struct program *p, struct pinned_list *out, struct diag *diag,
+int pinned_collect(const struct plan_program *p, struct pinned_list *out, struct diag *diag,
                    struct err *err) MUST_CHECK;
 void pinned_release(struct pinned_list *list);
 

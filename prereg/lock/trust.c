@@ -27,7 +27,7 @@ struct unknown {
 
 /* Whether the command is one of our workers, installed beside this executable, without arguments
  * or env: it executes nothing that the program brings. */
-static bool is_bundled(const struct program *p, const struct stage *s)
+static bool is_bundled(const struct plan_program *p, const struct plan_stage *s)
 {
     static const char *const names[] = {"prereg-train", "prereg-eval", "prereg-data"};
     struct strbuf self = STRBUF_INIT;
@@ -51,10 +51,10 @@ static bool is_bundled(const struct program *p, const struct stage *s)
 }
 
 /* One digest over words, env and the files' bytes: a changed file is a new command. */
-static int digest_command(const struct program *p, size_t stage, char hex[DIGEST_HEX_SIZE],
+static int digest_command(const struct plan_program *p, size_t stage, char hex[DIGEST_HEX_SIZE],
                           struct err *err)
 {
-    const struct stage *s = &p->stages[stage];
+    const struct plan_stage *s = &p->stages[stage];
     struct strbuf text = STRBUF_INIT;
     struct digest sum;
     cJSON *o = json_object();
@@ -100,9 +100,9 @@ static bool is_listed(const struct strbuf *list, const char *hex)
 }
 
 /* The command as one line without control characters, which is safe to print on a terminal. */
-static char *command_line(const struct program *p, size_t stage)
+static char *command_line(const struct plan_program *p, size_t stage)
 {
-    const struct stage *s = &p->stages[stage];
+    const struct plan_stage *s = &p->stages[stage];
     struct strbuf line = STRBUF_INIT;
     strbuf_addf(&line, "stage.%s:", s->name);
     for (const cJSON *v = s->env == NULL ? NULL : s->env->child; v != NULL; v = v->next) {
@@ -118,8 +118,8 @@ static char *command_line(const struct program *p, size_t stage)
 }
 
 /* Appends in one write, without following a link at the list's name. */
-static int list_append(const char *path, const struct program *p, const struct unknown *u, size_t n,
-                       struct err *err)
+static int list_append(const char *path, const struct plan_program *p, const struct unknown *u,
+                       size_t n, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
     for (size_t i = 0; i < n; i++) {
@@ -144,7 +144,7 @@ static int list_append(const char *path, const struct program *p, const struct u
 }
 
 /* Shows all unknown commands and asks one question; only "y" or "yes" lets them run. */
-static int ask_on_terminal(const struct program *p, const struct unknown *u, size_t n,
+static int ask_on_terminal(const struct plan_program *p, const struct unknown *u, size_t n,
                            struct err *err)
 {
     char answer[16] = "";
@@ -163,7 +163,7 @@ static int ask_on_terminal(const struct program *p, const struct unknown *u, siz
 }
 
 /* The error where no question can be asked; it names the first command and how to allow it. */
-static int refuse(const struct program *p, const struct unknown *u, size_t n, struct err *err)
+static int refuse(const struct plan_program *p, const struct unknown *u, size_t n, struct err *err)
 {
     char *line = command_line(p, u[0].stage);
     int rc = err_set(err, ERR_REFUSED,
@@ -177,7 +177,7 @@ static int refuse(const struct program *p, const struct unknown *u, size_t n, st
 }
 
 /* The stages that would be executed and whose commands are not in the list. */
-static int find_unknown(const struct trust_ask *ask, const struct program *p,
+static int find_unknown(const struct trust_ask *ask, const struct plan_program *p,
                         const struct strbuf *list, struct unknown *u, size_t *n, struct err *err)
 {
     int rc = 0;
@@ -193,7 +193,8 @@ static int find_unknown(const struct trust_ask *ask, const struct program *p,
 }
 
 /* Appends to the list. A failure is reported and ignored: the user is asked again the next time. */
-static void remember(const char *path, const struct program *p, const struct unknown *u, size_t n)
+static void remember(const char *path, const struct plan_program *p, const struct unknown *u,
+                     size_t n)
 {
     struct err err;
     if (list_append(path, p, u, n, &err) != 0) {
@@ -201,7 +202,7 @@ static void remember(const char *path, const struct program *p, const struct unk
     }
 }
 
-int trust_commands(const struct trust_ask *ask, const struct program *p, struct err *err)
+int trust_commands(const struct trust_ask *ask, const struct plan_program *p, struct err *err)
 {
     const char *by_env = getenv(TRUST_VARIABLE);
     bool run = ask->run || (by_env != NULL && strcmp(by_env, "1") == 0);

@@ -27,7 +27,7 @@ struct trust_ask {
 /* 0 when every command that --describe (with `all`: try and submit) would execute may run; new ones
  * are then in the list. Asks on the terminal; ERR_REFUSED where there is none, or where the answer
  * is not yes. */
-int trust_commands(const struct trust_ask *ask, const struct program *p,
+int trust_commands(const struct trust_ask *ask, const struct plan_program *p,
                    struct err *err) MUST_CHECK;
 
 #endif

@@ -1,14 +1,14 @@
 /*
  * The rules of a program, as plain data: measures and floors, contrasts, counters, inputs, the
- * table, outcomes, and what informs but never binds. Part of struct program, which owns all of it
- * (prereg/program/program.h). Indices refer to the arrays there.
+ * table, outcomes, and what informs but never binds. Part of struct plan_program, which owns all of
+ * it (prereg/program/program.h). Indices refer to the arrays there.
  */
 #ifndef PREREG_PROGRAM_ANALYSIS_H
 #define PREREG_PROGRAM_ANALYSIS_H
 
 #include "prereg/program/design.h"
 
-struct measure {
+struct plan_measure {
     const char *name;
     const char *metric_text; /* "mmlu.acc" */
     size_t stage;
@@ -31,25 +31,25 @@ struct measure {
 
 /* A proportion: a share of items, within 0..1; chance and floor are only taken from there. Units,
  * fields over items and bounds all ask this. */
-static inline bool measure_is_share(const struct measure *m)
+static inline bool measure_is_share(const struct plan_measure *m)
 {
     return m->has_chance || m->has_floor;
 }
 
-struct setting { /* a factor pinned to a level */
+struct plan_setting { /* a factor pinned to a level */
     size_t factor;
     size_t level;
 };
 
 enum contrast_over { OVER_COUNTED, OVER_CLEARED };
 
-struct contrast {
+struct plan_contrast {
     const char *name;
     bool is_difference; /* of - minus */
     size_t factor;      /* between: a - b */
     size_t level_a;
     size_t level_b;
-    struct setting *where;
+    struct plan_setting *where;
     size_t n_where;
     enum contrast_over over; /* default OVER_COUNTED */
     size_t of;               /* contrast indices; only of is_difference */
@@ -77,14 +77,14 @@ struct input_level {
     struct cond_text condition; /* "otherwise" included */
 };
 
-struct input {
+struct plan_input {
     const char *name;
     struct input_level *levels;
     size_t n_levels;
     struct place place;
 };
 
-struct table_row {
+struct plan_row {
     size_t *levels; /* n_table_inputs level indices, one per table input */
     size_t outcome;
     struct place place;
@@ -93,7 +93,7 @@ struct table_row {
 /* Priors are decimals: 0.1 ten times is a whole, whatever doubles make of it. */
 #define PRIORS_SUM_SLACK 1e-9
 
-struct outcome {
+struct plan_outcome {
     const char *name;
     const char *title;
     double prior;
@@ -102,20 +102,20 @@ struct outcome {
 
 enum on_fail { ON_FAIL_FLAG, ON_FAIL_VOID };
 
-struct validity {
+struct plan_validity {
     const char *name;
     struct cond_text condition;
     enum on_fail on_fail;
     bool timing; /* rests on timings: goes to provenance.json, never to verdict.json */
 };
 
-struct forecast {
+struct plan_forecast {
     const char *name;
     struct cond_text condition;
     double confidence;
 };
 
-struct instrument { /* validated here, computed in truthtable/instruments */
+struct plan_instrument { /* validated here, computed in truthtable/instruments */
     const char *name;
     const char *kind; /* bayes, mixed, connector, ... */
     const cJSON *spec;
@@ -123,7 +123,7 @@ struct instrument { /* validated here, computed in truthtable/instruments */
 
 /* A reference model that must score `value` within `within` before any sealed stage that comes
  * after another may start. It has no cell: the stage's parameters do not depend on a factor. */
-struct apparatus {
+struct plan_apparatus {
     const char *name;
     size_t stage;
     const char *model;       /* path as written, pinned by the lock under this name */

@@ -37,7 +37,7 @@ bool cell_name_is(const char *name, const char *written)
     return strlen(name) == strlen(written) && cell_name_has(name, written);
 }
 
-size_t program_match_cell(const struct program *p, const char *written)
+size_t program_match_cell(const struct plan_program *p, const char *written)
 {
     size_t found = program_find_cell(p, written);
     if (found != INDEX_NONE) {

@@ -18,6 +18,6 @@ bool cell_name_is(const char *name, const char *written);
 
 /* The cell of that exact name, else the only one whose name has the same parts; INDEX_NONE when
  * there is none, or more than one. */
-size_t program_match_cell(const struct program *p, const char *written);
+size_t program_match_cell(const struct plan_program *p, const char *written);
 
 #endif

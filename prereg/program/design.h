@@ -1,6 +1,6 @@
 /*
  * The design of a program, as plain data: factors and their grid, pinned data, stages and how they
- * are run. Part of struct program, which owns all of it (prereg/program/program.h).
+ * are run. Part of struct plan_program, which owns all of it (prereg/program/program.h).
  */
 #ifndef PREREG_PROGRAM_DESIGN_H
 #define PREREG_PROGRAM_DESIGN_H
@@ -19,14 +19,14 @@ struct place { /* where in grid.toml; line 0: unknown */
     unsigned column;
 };
 
-struct level {
+struct plan_level {
     const char *text;   /* as in cell names: "moe", "0.002", "42" */
     const cJSON *value; /* string, number or bool */
 };
 
-struct factor {
+struct plan_factor {
     const char *name;
-    struct level *levels;
+    struct plan_level *levels;
     size_t n_levels;
     bool replicate;
     struct place place;
@@ -63,7 +63,7 @@ struct param_place { /* of a parameter as it is written: "mix.stories" */
     struct place place;
 };
 
-struct stage {
+struct plan_stage {
     const char *name;
     size_t *after; /* stage indices */
     size_t n_after;
@@ -84,7 +84,7 @@ struct stage {
     struct place place;
 };
 
-struct cell {
+struct plan_cell {
     size_t index;
     size_t *levels; /* one level index per factor */
     const char
@@ -93,8 +93,8 @@ struct cell {
     size_t condition; /* index of its condition */
 };
 
-struct condition {  /* a cell without its replicates */
-    size_t *levels; /* per factor; INDEX_NONE for replicates */
+struct plan_condition { /* a cell without its replicates */
+    size_t *levels;     /* per factor; INDEX_NONE for replicates */
     const char *name;
     size_t first_cell;
 };

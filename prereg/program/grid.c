@@ -18,7 +18,7 @@
 /* Multiplies with a check for overflow; the double only serves the message. */
 bool grid_check_size(struct load *l)
 {
-    const struct program *p = l->p;
+    const struct plan_program *p = l->p;
     size_t n = 1;
     bool over = false;
     double exact = 1;
@@ -74,7 +74,7 @@ static const char *folder_name(struct arena *arena, const char *name)
 }
 
 /* "arch=moe,lr=0.002"; levels of INDEX_NONE are left out. "all" when nothing is left. */
-static const char *point_name(struct program *p, const size_t *levels)
+static const char *point_name(struct plan_program *p, const size_t *levels)
 {
     struct strbuf name = STRBUF_INIT;
     for (size_t i = 0; i < p->n_factors; i++) {
@@ -89,7 +89,7 @@ static const char *point_name(struct program *p, const size_t *levels)
 }
 
 /* Conditions are numbered like cells, by their own factors alone. */
-static size_t condition_index(const struct program *p, const size_t *levels)
+static size_t condition_index(const struct plan_program *p, const size_t *levels)
 {
     size_t index = 0;
     for (size_t i = 0; i < p->n_factors; i++) {
@@ -101,9 +101,9 @@ static size_t condition_index(const struct program *p, const size_t *levels)
 }
 
 /* Called for every cell; the first cell of a condition makes it. */
-static void add_condition(struct program *p, const struct cell *c)
+static void add_condition(struct plan_program *p, const struct plan_cell *c)
 {
-    struct condition *k = &p->conditions[c->condition];
+    struct plan_condition *k = &p->conditions[c->condition];
     if (k->name != NULL) {
         return;
     }
@@ -117,14 +117,14 @@ static void add_condition(struct program *p, const struct cell *c)
 
 static int by_cell_name(const void *a, const void *b)
 {
-    const struct cell *const *x = a;
-    const struct cell *const *y = b;
+    const struct plan_cell *const *x = a;
+    const struct plan_cell *const *y = b;
     return strcmp((*x)->name, (*y)->name);
 }
 
 /* Fills cells, conditions and cells_by_name; the number of cells was checked by
  * grid_check_size(). */
-void grid_expand(struct program *p)
+void grid_expand(struct plan_program *p)
 {
     p->n_cells = 1;
     p->n_conditions = 1;
@@ -136,7 +136,7 @@ void grid_expand(struct program *p)
     p->conditions = arena_array(&p->arena, p->n_conditions, sizeof(*p->conditions));
     p->cells_by_name = arena_array(&p->arena, p->n_cells, sizeof(*p->cells_by_name));
     for (size_t c = 0; c < p->n_cells; c++) {
-        struct cell *cell = &p->cells[c];
+        struct plan_cell *cell = &p->cells[c];
         cell->index = c;
         cell->levels = arena_array(&p->arena, p->n_factors, sizeof(*cell->levels));
         size_t rest = c;
@@ -156,7 +156,7 @@ void grid_expand(struct program *p)
 /* A level may hold ',' or '=': two cells then could have one name. */
 void grid_check_names(struct load *l)
 {
-    const struct program *p = l->p;
+    const struct plan_program *p = l->p;
     for (size_t i = 1; i < p->n_cells; i++) {
         const char *name = p->cells_by_name[i]->name;
         if (strcmp(p->cells_by_name[i - 1]->name, name) == 0) {
@@ -168,7 +168,7 @@ void grid_check_names(struct load *l)
     }
 }
 
-size_t program_find_cell(const struct program *p, const char *name)
+size_t program_find_cell(const struct plan_program *p, const char *name)
 {
     size_t low = 0;
     size_t high = p->n_cells;
@@ -197,7 +197,7 @@ void grid_merge(cJSON *params, const cJSON *over)
 }
 
 /* The level that a string "$factor" is replaced by; NULL when it is an ordinary string. */
-static const struct level *level_of(const struct program *p, size_t cell, const cJSON *v)
+static const struct plan_level *level_of(const struct plan_program *p, size_t cell, const cJSON *v)
 {
     if (!cJSON_IsString(v) || v->valuestring[0] != '$') {
         return NULL;
@@ -207,12 +207,12 @@ static const struct level *level_of(const struct program *p, size_t cell, const 
 }
 
 /* Replaces "$factor" strings below v, at any depth. */
-static void substitute(const struct program *p, size_t cell, cJSON *v)
+static void substitute(const struct plan_program *p, size_t cell, cJSON *v)
 {
     cJSON *m = v->child;
     while (m != NULL) {
         cJSON *next = m->next;
-        const struct level *level = level_of(p, cell, m);
+        const struct plan_level *level = level_of(p, cell, m);
         if (level != NULL) {
             cJSON *value = json_copy(level->value);
             if (m->string != NULL) {
@@ -228,13 +228,13 @@ static void substitute(const struct program *p, size_t cell, cJSON *v)
     }
 }
 
-cJSON *program_task_params(const struct program *p, size_t stage, size_t cell)
+cJSON *program_task_params(const struct plan_program *p, size_t stage, size_t cell)
 {
     assert(stage < p->n_stages && cell < p->n_cells);
-    const struct stage *s = &p->stages[stage];
+    const struct plan_stage *s = &p->stages[stage];
     cJSON *params = json_copy(s->params);
     for (size_t i = 0; s->when != NULL && i < p->n_factors; i++) {
-        const struct factor *f = &p->factors[i];
+        const struct plan_factor *f = &p->factors[i];
         const cJSON *table = json_member(s->when, f->name);
         const size_t level = p->cells[cell].levels[i];
         for (const cJSON *m = table == NULL ? NULL : table->child; m != NULL; m = m->next) {

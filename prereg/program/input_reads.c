@@ -78,25 +78,25 @@ const char *condition_next_fact_of(const char **at, const char *stage, size_t *n
 }
 
 /* Marks the stages of all measures and facts that one condition reads. */
-static void mark_read(struct program *p, const char *text)
+static void mark_read(struct plan_program *p, const char *text)
 {
     for (size_t m = 0; m < p->n_measures; m++) {
-        struct stage *s = &p->stages[p->measures[m].stage];
+        struct plan_stage *s = &p->stages[p->measures[m].stage];
         s->budgeted = s->budgeted || condition_reads_measure(text, p->measures[m].name);
     }
     for (size_t i = 0; i < p->n_stages; i++) {
-        struct stage *s = &p->stages[i];
+        struct plan_stage *s = &p->stages[i];
         s->budgeted = s->budgeted || condition_reads_fact_of(text, s->name);
     }
 }
 
-void mark_budgeted(struct program *p)
+void mark_budgeted(struct plan_program *p)
 {
     for (size_t i = 0; i < p->n_stages; i++) {
         p->stages[i].budgeted = p->stages[i].sealed;
     }
     for (size_t i = 0; i < p->n_table_inputs; i++) {
-        const struct input *in = &p->inputs[p->table_inputs[i]];
+        const struct plan_input *in = &p->inputs[p->table_inputs[i]];
         for (size_t l = 0; l < in->n_levels; l++) {
             mark_read(p, in->levels[l].condition.text);
         }
@@ -104,7 +104,7 @@ void mark_budgeted(struct program *p)
     /* Stages are in topological order: going backwards, a stage is final before those it waits
      * for. */
     for (size_t i = p->n_stages; i-- > 0;) {
-        struct stage *s = &p->stages[i];
+        struct plan_stage *s = &p->stages[i];
         s->excludable = s->excludable || s->budgeted;
         for (size_t k = 0; s->excludable && k < s->n_after; k++) {
             p->stages[s->after[k]].excludable = true;

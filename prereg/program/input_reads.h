@@ -18,6 +18,6 @@ const char *condition_next_fact_of(const char **at, const char *stage, size_t *n
 
 /* Sets `budgeted` of every stage that a counted measure or an input of the table reads, and
  * `excludable` of those and of all stages before them. */
-void mark_budgeted(struct program *p);
+void mark_budgeted(struct plan_program *p);
 
 #endif

@@ -88,13 +88,13 @@ const struct instrument_field *instrument_fields(enum instrument_kind k, size_t 
     return KINDS[k].fields;
 }
 
-bool instrument_discussion_only(const struct instrument *in)
+bool instrument_discussion_only(const struct plan_instrument *in)
 {
     const cJSON *said = json_member(in->spec, "discussion_only");
     return said != NULL ? cJSON_IsTrue(said) : strcmp(in->name, "supplementary") == 0;
 }
 
-size_t instrument_main_contrast(const struct program *p)
+size_t instrument_main_contrast(const struct plan_program *p)
 {
     if (p->binding_counter != INDEX_NONE) {
         return p->counters[p->binding_counter].contrast;

@@ -37,11 +37,11 @@ const struct instrument_field *instrument_fields(enum instrument_kind k, size_t 
 bool instrument_name_is_taken(const char *name);
 
 /* `discussion_only` as declared; without the key, an instrument called "supplementary" is. */
-bool instrument_discussion_only(const struct instrument *in);
+bool instrument_discussion_only(const struct plan_instrument *in);
 
 /* What a connector compares unless it says otherwise: the binding counter's contrast, else the only
  * one between two levels; INDEX_NONE when there is no such one. */
-size_t instrument_main_contrast(const struct program *p);
+size_t instrument_main_contrast(const struct plan_program *p);
 
 /* The facts of router health, as prereg-train reports them: a router's components unless it says
  * otherwise. */

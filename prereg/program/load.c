@@ -105,42 +105,42 @@ size_t names_find(struct names names, const char *name)
     return INDEX_NONE;
 }
 
-struct names names_factors(const struct program *p)
+struct names names_factors(const struct plan_program *p)
 {
     return (struct names){"factor", p->factors, p->n_factors, sizeof(*p->factors)};
 }
 
-struct names names_levels(const struct factor *f)
+struct names names_levels(const struct plan_factor *f)
 {
     return (struct names){"level", f->levels, f->n_levels, sizeof(*f->levels)};
 }
 
-struct names names_stages(const struct program *p)
+struct names names_stages(const struct plan_program *p)
 {
     return (struct names){"stage", p->stages, p->n_stages, sizeof(*p->stages)};
 }
 
-struct names names_measures(const struct program *p)
+struct names names_measures(const struct plan_program *p)
 {
     return (struct names){"measure", p->measures, p->n_measures, sizeof(*p->measures)};
 }
 
-struct names names_contrasts(const struct program *p)
+struct names names_contrasts(const struct plan_program *p)
 {
     return (struct names){"contrast", p->contrasts, p->n_contrasts, sizeof(*p->contrasts)};
 }
 
-struct names names_inputs(const struct program *p)
+struct names names_inputs(const struct plan_program *p)
 {
     return (struct names){"input", p->inputs, p->n_inputs, sizeof(*p->inputs)};
 }
 
-struct names names_input_levels(const struct input *in)
+struct names names_input_levels(const struct plan_input *in)
 {
     return (struct names){"level", in->levels, in->n_levels, sizeof(*in->levels)};
 }
 
-struct names names_outcomes(const struct program *p)
+struct names names_outcomes(const struct plan_program *p)
 {
     return (struct names){"outcome", p->outcomes, p->n_outcomes, sizeof(*p->outcomes)};
 }

@@ -12,7 +12,7 @@
 #include "prereg/program/toml.h"
 
 struct load {
-    struct program *p;
+    struct plan_program *p;
     struct diag *diag;
     const struct toml_node *root;
 };
@@ -25,14 +25,14 @@ struct names {
     size_t size; /* of an item */
 };
 
-struct names names_factors(const struct program *p);
-struct names names_levels(const struct factor *f);
-struct names names_stages(const struct program *p);
-struct names names_measures(const struct program *p);
-struct names names_contrasts(const struct program *p);
-struct names names_inputs(const struct program *p);
-struct names names_input_levels(const struct input *in);
-struct names names_outcomes(const struct program *p);
+struct names names_factors(const struct plan_program *p);
+struct names names_levels(const struct plan_factor *f);
+struct names names_stages(const struct plan_program *p);
+struct names names_measures(const struct plan_program *p);
+struct names names_contrasts(const struct plan_program *p);
+struct names names_inputs(const struct plan_program *p);
+struct names names_input_levels(const struct plan_input *in);
+struct names names_outcomes(const struct plan_program *p);
 size_t names_find(struct names names, const char *name); /* INDEX_NONE when unknown */
 
 /* The place of a value, and of its key, for the structs of program.h. */
@@ -115,7 +115,7 @@ const char *load_metric(struct load *l, const struct toml_node *at, const char *
 struct cond_text load_condition(struct load *l, const struct toml_node *table);
 
 /* grid.c: cells, conditions and their names. Only after a load without errors. */
-void grid_expand(struct program *p);
+void grid_expand(struct plan_program *p);
 void grid_check_names(struct load *l); /* after grid_expand() */
 /* Sets every member of `over` in params, replacing those of its name. */
 void grid_merge(cJSON *params, const cJSON *over);

@@ -8,11 +8,11 @@
 
 /* Checks value and tolerance of a metric that some measure reads as a share: 27.37 written for
  * 0.2737 would never hold, and a tolerance of 1 always. */
-static void check_share(struct load *l, const struct apparatus *a, const struct toml_node *t)
+static void check_share(struct load *l, const struct plan_apparatus *a, const struct toml_node *t)
 {
-    const struct measure *share = NULL;
+    const struct plan_measure *share = NULL;
     for (size_t i = 0; i < l->p->n_measures; i++) {
-        const struct measure *m = &l->p->measures[i];
+        const struct plan_measure *m = &l->p->measures[i];
         if (strcmp(m->metric_text, a->metric_text) == 0 && measure_is_share(m)) {
             share = m;
         }
@@ -26,7 +26,7 @@ static void check_share(struct load *l, const struct apparatus *a, const struct 
 
 /* {metric, value, within}: all three are needed, and the metric must be one of the check's
  * stage. */
-static void load_expect(struct load *l, struct apparatus *a, const struct toml_node *t)
+static void load_expect(struct load *l, struct plan_apparatus *a, const struct toml_node *t)
 {
     static const char *const keys[] = {"metric", "value", "within"};
     load_check_keys(l, t, keys, ARRAY_LEN(keys));
@@ -51,7 +51,7 @@ static void load_expect(struct load *l, struct apparatus *a, const struct toml_n
 }
 
 /* The "$factor" in it, at any depth; NULL: none. */
-static const char *find_factor(const struct program *p, const cJSON *v)
+static const char *find_factor(const struct plan_program *p, const cJSON *v)
 {
     if (cJSON_IsString(v) && v->valuestring[0] == '$' &&
         program_find_factor(p, v->valuestring + 1) != INDEX_NONE) {
@@ -68,7 +68,7 @@ static const char *find_factor(const struct program *p, const cJSON *v)
 
 /* A reference model belongs to no cell: the stage's parameters must be the same in every cell,
  * and the model replaces the input that the stage waits for. */
-static void check_stage(struct load *l, const struct toml_node *at, const struct stage *s)
+static void check_stage(struct load *l, const struct toml_node *at, const struct plan_stage *s)
 {
     const char *factor = find_factor(l->p, s->params);
     if (s->n_after == 0) {
@@ -89,7 +89,7 @@ static void check_stage(struct load *l, const struct toml_node *at, const struct
 void load_apparatus(struct load *l)
 {
     static const char *const keys[] = {"stage", "model", "expect"};
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     const struct toml_node *section = load_section(l, "apparatus", TOML_TABLE, APPARATUS_MAX);
     if (section == NULL) {
         return;
@@ -97,14 +97,14 @@ void load_apparatus(struct load *l)
     p->apparatus = arena_array(&p->arena, section->n_items, sizeof(*p->apparatus));
     for (size_t i = 0; i < section->n_items; i++) {
         const struct toml_node *t = section->items[i];
-        struct apparatus *a = &p->apparatus[p->n_apparatus++];
-        *a = (struct apparatus){.name = t->key,
-                                .stage = INDEX_NONE,
-                                .model = "",
-                                .metric_text = "",
-                                .metric = "",
-                                .spec = t->json,
-                                .place = load_key_place(t)};
+        struct plan_apparatus *a = &p->apparatus[p->n_apparatus++];
+        *a = (struct plan_apparatus){.name = t->key,
+                                     .stage = INDEX_NONE,
+                                     .model = "",
+                                     .metric_text = "",
+                                     .metric = "",
+                                     .spec = t->json,
+                                     .place = load_key_place(t)};
         load_check_keys(l, t, keys, ARRAY_LEN(keys));
         const struct toml_node *stage = load_need(l, t, "stage", TOML_STRING);
         if (stage != NULL) {

@@ -11,7 +11,7 @@
 #define COUNTERS_MAX  ((size_t)64)
 
 /* A value that names a level of f: compared as text, so that 2e-3 finds 0.002. */
-static size_t find_level(struct load *l, const struct factor *f, const struct toml_node *n)
+static size_t find_level(struct load *l, const struct plan_factor *f, const struct toml_node *n)
 {
     char number[JSON_NUMBER_MAX];
     const char *text = NULL;
@@ -49,7 +49,7 @@ static size_t find_factor(struct load *l, const struct toml_node *m)
 }
 
 /* between = { FACTOR = [a, b] }: the contrast is a - b. */
-static void load_between(struct load *l, struct contrast *c, const struct toml_node *between)
+static void load_between(struct load *l, struct plan_contrast *c, const struct toml_node *between)
 {
     if (between->n_items != 1) {
         load_error(l, between, "expected one factor, found %zu", between->n_items);
@@ -64,7 +64,7 @@ static void load_between(struct load *l, struct contrast *c, const struct toml_n
         load_error(l, m, "expected two levels, [a, b] for a - b, found %zu", m->n_items);
         return;
     }
-    const struct factor *f = &l->p->factors[c->factor];
+    const struct plan_factor *f = &l->p->factors[c->factor];
     c->level_a = find_level(l, f, m->items[0]);
     c->level_b = find_level(l, f, m->items[1]);
     if (c->level_a == c->level_b && c->level_a != INDEX_NONE) {
@@ -73,7 +73,7 @@ static void load_between(struct load *l, struct contrast *c, const struct toml_n
 }
 
 /* where = { FACTOR = LEVEL, ... }: restricts the contrast to these levels. */
-static void load_where(struct load *l, struct contrast *c, const struct toml_node *table)
+static void load_where(struct load *l, struct plan_contrast *c, const struct toml_node *table)
 {
     c->where = arena_array(&l->p->arena, table->n_items, sizeof(*c->where));
     for (size_t i = 0; i < table->n_items; i++) {
@@ -87,13 +87,13 @@ static void load_where(struct load *l, struct contrast *c, const struct toml_nod
             continue;
         }
         size_t level = find_level(l, &l->p->factors[factor], m);
-        c->where[c->n_where++] = (struct setting){.factor = factor, .level = level};
+        c->where[c->n_where++] = (struct plan_setting){.factor = factor, .level = level};
     }
 }
 
 /* between, where, over. "cleared" needs a counter; whether one binds is checked by
  * load_counters(). */
-static void load_plain(struct load *l, struct contrast *c, const struct toml_node *t)
+static void load_plain(struct load *l, struct plan_contrast *c, const struct toml_node *t)
 {
     static const char *const over[] = {"counted", "cleared", NULL};
     const struct toml_node *between = load_need(l, t, "between", TOML_TABLE);
@@ -119,15 +119,15 @@ static void load_contrast(struct load *l, const struct toml_node *t)
 {
     static const char *const plain_keys[] = {"between", "where", "over"};
     static const char *const difference_keys[] = {"of", "minus", "over"};
-    struct program *p = l->p;
-    struct contrast *c = &p->contrasts[p->n_contrasts++];
-    *c = (struct contrast){.name = t->key,
-                           .factor = INDEX_NONE,
-                           .level_a = INDEX_NONE,
-                           .level_b = INDEX_NONE,
-                           .of = INDEX_NONE,
-                           .minus = INDEX_NONE,
-                           .place = load_key_place(t)};
+    struct plan_program *p = l->p;
+    struct plan_contrast *c = &p->contrasts[p->n_contrasts++];
+    *c = (struct plan_contrast){.name = t->key,
+                                .factor = INDEX_NONE,
+                                .level_a = INDEX_NONE,
+                                .level_b = INDEX_NONE,
+                                .of = INDEX_NONE,
+                                .minus = INDEX_NONE,
+                                .place = load_key_place(t)};
     c->is_difference = toml_member(t, "of") != NULL || toml_member(t, "minus") != NULL;
     if (c->is_difference) {
         load_check_keys(l, t, difference_keys, ARRAY_LEN(difference_keys));
@@ -138,7 +138,7 @@ static void load_contrast(struct load *l, const struct toml_node *t)
 }
 
 /* Factors are unique within each `where`, so counting the shared ones is enough. */
-static bool same_where_factors(const struct contrast *a, const struct contrast *b)
+static bool same_where_factors(const struct plan_contrast *a, const struct plan_contrast *b)
 {
     size_t shared = 0;
     for (size_t i = 0; i < a->n_where; i++) {
@@ -151,10 +151,10 @@ static bool same_where_factors(const struct contrast *a, const struct contrast *
 
 /* The second pass. A difference is taken setting by setting, so both sides must have the same
  * ones. */
-static void load_difference(struct load *l, struct contrast *c, const struct toml_node *t)
+static void load_difference(struct load *l, struct plan_contrast *c, const struct toml_node *t)
 {
     static const char *const over[] = {"counted", "cleared", NULL};
-    const struct program *p = l->p;
+    const struct plan_program *p = l->p;
     const char *const keys[] = {"of", "minus"};
     size_t *const out[] = {&c->of, &c->minus};
     for (size_t i = 0; i < 2; i++) {
@@ -174,8 +174,8 @@ static void load_difference(struct load *l, struct contrast *c, const struct tom
     if (c->of == INDEX_NONE || c->minus == INDEX_NONE) {
         return;
     }
-    const struct contrast *of = &p->contrasts[c->of];
-    const struct contrast *minus = &p->contrasts[c->minus];
+    const struct plan_contrast *of = &p->contrasts[c->of];
+    const struct plan_contrast *minus = &p->contrasts[c->minus];
     if (c->of == c->minus) {
         load_error(l, toml_member(t, "minus"), "\"%s\" minus itself", of->name);
     } else if (of->factor != INDEX_NONE && minus->factor != INDEX_NONE &&
@@ -189,7 +189,7 @@ static void load_difference(struct load *l, struct contrast *c, const struct tom
 
 void load_contrasts(struct load *l)
 {
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     const struct toml_node *section = load_section(l, "contrast", TOML_TABLE, CONTRASTS_MAX);
     if (section == NULL) {
         return;
@@ -210,7 +210,7 @@ static void load_counter(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"contrast", "clears", "binds"};
     static const char *const clears[] = {"every_cell", "arm_means", NULL};
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     struct counter *c = &p->counters[p->n_counters++];
     *c = (struct counter){.name = t->key, .contrast = INDEX_NONE, .place = load_key_place(t)};
     load_check_keys(l, t, keys, ARRAY_LEN(keys));
@@ -232,7 +232,7 @@ static void load_counter(struct load *l, const struct toml_node *t)
 /* Exactly one counter binds, when there is any. */
 void load_counters(struct load *l)
 {
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     p->binding_counter = INDEX_NONE;
     const struct toml_node *section = load_section(l, "counter", TOML_TABLE, COUNTERS_MAX);
     if (section == NULL) {

@@ -45,7 +45,8 @@ static int by_text(const void *a, const void *b)
 }
 
 /* Sorts by text, then reports every repeated level at its later place. */
-static void check_duplicates(struct load *l, const struct factor *f, const struct toml_node *levels)
+static void check_duplicates(struct load *l, const struct plan_factor *f,
+                             const struct toml_node *levels)
 {
     struct numbered *order = xcalloc(f->n_levels, sizeof(*order));
     for (size_t i = 0; i < f->n_levels; i++) {
@@ -62,7 +63,7 @@ static void check_duplicates(struct load *l, const struct factor *f, const struc
 }
 
 /* Reads all levels; duplicates are searched only among valid ones. */
-static void load_levels(struct load *l, struct factor *f, const struct toml_node *levels)
+static void load_levels(struct load *l, struct plan_factor *f, const struct toml_node *levels)
 {
     if (levels->n_items == 0) {
         load_error(l, levels, "no levels");
@@ -81,7 +82,7 @@ static void load_levels(struct load *l, struct factor *f, const struct toml_node
             load_error(l, n, "a level without a name");
             ok = false;
         }
-        f->levels[i] = (struct level){.text = text == NULL ? "" : text, .value = n->json};
+        f->levels[i] = (struct plan_level){.text = text == NULL ? "" : text, .value = n->json};
     }
     f->n_levels = levels->n_items;
     if (ok) {
@@ -94,9 +95,9 @@ static void load_levels(struct load *l, struct factor *f, const struct toml_node
 static void load_factor(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"name", "levels", "replicate"};
-    struct program *p = l->p;
-    struct factor *f = &p->factors[p->n_factors];
-    *f = (struct factor){.name = "", .place = load_place(t)};
+    struct plan_program *p = l->p;
+    struct plan_factor *f = &p->factors[p->n_factors];
+    *f = (struct plan_factor){.name = "", .place = load_place(t)};
     load_check_keys(l, t, keys, ARRAY_LEN(keys));
     if (load_text(l, t, "name", true, &f->name) &&
         load_name_ok(l, toml_member(t, "name"), f->name) &&
@@ -128,7 +129,7 @@ void load_factors(struct load *l)
 
 void load_data(struct load *l)
 {
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     const struct toml_node *section = load_section(l, "data", TOML_STRING, DATA_MAX);
     if (section == NULL) {
         return;

@@ -68,7 +68,7 @@ static void check_measures(struct load *l, const struct toml_node *t, const char
     need_some(l, list);
 }
 
-static const struct contrast *find_contrast(struct load *l, const struct toml_node *t)
+static const struct plan_contrast *find_contrast(struct load *l, const struct toml_node *t)
 {
     const struct toml_node *n = load_need(l, t, "contrast", TOML_STRING);
     size_t k = n == NULL ? INDEX_NONE : load_lookup(l, n, names_contrasts(l->p));
@@ -78,7 +78,7 @@ static const struct contrast *find_contrast(struct load *l, const struct toml_no
 /* The member "contrast", which must be between two levels: the instrument compares two arms. */
 static void check_two_arms(struct load *l, const struct toml_node *t)
 {
-    const struct contrast *c = find_contrast(l, t);
+    const struct plan_contrast *c = find_contrast(l, t);
     if (c != NULL && c->is_difference) {
         load_error(l, toml_member(t, "contrast"),
                    "\"%s\" is a difference of contrasts and has no two arms", c->name);

@@ -38,7 +38,7 @@ void load_instruments(struct load *l)
         [INSTRUMENT_BAYES] = load_bayes,         [INSTRUMENT_MIXED] = load_mixed,
         [INSTRUMENT_CONNECTOR] = load_connector, [INSTRUMENT_ITEMS] = load_items,
         [INSTRUMENT_ROUTER] = load_router,       [INSTRUMENT_ANCHORS] = load_anchors};
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     const struct toml_node *section = load_section(l, "instrument", TOML_TABLE, INSTRUMENTS_MAX);
     if (section == NULL) {
         return;
@@ -57,7 +57,7 @@ void load_instruments(struct load *l)
         if (kind != INSTRUMENT_KIND_NR) {
             checks[kind](l, t);
         }
-        p->instruments[p->n_instruments++] = (struct instrument){
+        p->instruments[p->n_instruments++] = (struct plan_instrument){
             .name = t->key,
             .kind = kind == INSTRUMENT_KIND_NR ? "" : instrument_kind_name(kind),
             .spec = t->json};

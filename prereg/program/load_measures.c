@@ -32,7 +32,7 @@ static const char *decimal_text(struct load *l, const struct toml_node *t, const
 
 /* Refuses floors that could not mean what they say: below chance, best_arm without a floor, or a
  * floor where lower is better. */
-static void load_floors(struct load *l, struct measure *m, const struct toml_node *t)
+static void load_floors(struct load *l, struct plan_measure *m, const struct toml_node *t)
 {
     m->has_chance = load_share(l, t, "chance", &m->chance);
     m->has_floor = load_share(l, t, "floor", &m->floor);
@@ -66,14 +66,14 @@ static void load_measure(struct load *l, const struct toml_node *t)
     static const char *const keys[] = {"metric",   "items",   "chance", "floor",
                                        "best_arm", "counted", "better"};
     static const char *const better[] = {"higher", "lower", NULL};
-    struct program *p = l->p;
-    struct measure *m = &p->measures[p->n_measures++];
-    *m = (struct measure){.name = t->key,
-                          .counted = true,
-                          .stage = INDEX_NONE,
-                          .metric = "",
-                          .metric_text = "",
-                          .place = load_key_place(t)};
+    struct plan_program *p = l->p;
+    struct plan_measure *m = &p->measures[p->n_measures++];
+    *m = (struct plan_measure){.name = t->key,
+                               .counted = true,
+                               .stage = INDEX_NONE,
+                               .metric = "",
+                               .metric_text = "",
+                               .place = load_key_place(t)};
     load_check_keys(l, t, keys, ARRAY_LEN(keys));
     if (load_text(l, t, "metric", true, &m->metric_text)) {
         const char *metric = load_metric(l, toml_member(t, "metric"), m->metric_text, &m->stage);
@@ -93,7 +93,7 @@ static void load_measure(struct load *l, const struct toml_node *t)
 /* Quadratic, so only for up to 256 measures; it is a warning. */
 static void warn_same_metric(struct load *l, const struct toml_node *section)
 {
-    const struct program *p = l->p;
+    const struct plan_program *p = l->p;
     for (size_t i = 1; i < p->n_measures && p->n_measures <= 256; i++) {
         for (size_t k = 0; k < i; k++) {
             if (p->measures[i].metric_text[0] != '\0' &&
@@ -108,7 +108,7 @@ static void warn_same_metric(struct load *l, const struct toml_node *section)
 
 void load_measures(struct load *l)
 {
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     const struct toml_node *section = load_section(l, "measure", TOML_TABLE, MEASURES_MAX);
     if (toml_member(l->root, "measure") == NULL || (section != NULL && section->n_items == 0)) {
         load_missing(l, "no [measure]: nothing is measured");

@@ -26,7 +26,7 @@ static void check_substitutions(struct load *l, const struct toml_node *n)
 /* Every key must be a level of the factor, in any notation, each at most once. */
 static void check_when_factor(struct load *l, const struct toml_node *table)
 {
-    const struct factor *f = &l->p->factors[program_find_factor(l->p, table->key)];
+    const struct plan_factor *f = &l->p->factors[program_find_factor(l->p, table->key)];
     if (!load_is(l, table, TOML_TABLE)) {
         return;
     }
@@ -68,7 +68,7 @@ static void check_stage(struct load *l, const struct toml_node *t)
 
 struct param_places {
     struct load *l;
-    struct stage *stage;
+    struct plan_stage *stage;
     size_t cap;
     size_t factor;
     size_t level;
@@ -99,7 +99,7 @@ static void add_places(struct param_places *at, const struct toml_node *table, c
 }
 
 /* Places in params first, then those under `when`: later ones override, as their values do. */
-static void note_places(struct load *l, struct stage *s, const struct toml_node *t)
+static void note_places(struct load *l, struct plan_stage *s, const struct toml_node *t)
 {
     const struct toml_node *params = toml_member(t, "params");
     const struct toml_node *when = toml_member(t, "when");
@@ -122,16 +122,16 @@ static void note_places(struct load *l, struct stage *s, const struct toml_node 
 
 /* Whether a parameter's place applies to the condition: one in params, or under a level that it
  * has. */
-static bool counts_in(const struct param_place *at, const struct condition *c)
+static bool counts_in(const struct param_place *at, const struct plan_condition *c)
 {
     return at->factor == INDEX_NONE || c->levels[at->factor] == at->level;
 }
 
 /* Strips the path's last part until a recorded place matches. */
-struct place program_param_place(const struct program *p, size_t stage, size_t condition,
+struct place program_param_place(const struct plan_program *p, size_t stage, size_t condition,
                                  const char *param)
 {
-    const struct stage *s = &p->stages[stage];
+    const struct plan_stage *s = &p->stages[stage];
     struct place found = s->place;
     char *path = xstrdup(param);
     for (size_t n = strlen(path); n > 0;) {

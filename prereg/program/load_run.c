@@ -81,7 +81,7 @@ static void load_stage_keys(struct load *l, const struct toml_node *t, struct st
 static void load_program_keys(struct load *l, const struct toml_node *t)
 {
     static const char *const executors[] = {"local", NULL};
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     size_t word = 0;
     (void)load_word(l, t, "executor", executors, &word);
     (void)load_int(l, t, "slots", (int64_t[]){1, SLOTS_MAX}, &p->run.slots);
@@ -96,7 +96,7 @@ static void load_program_keys(struct load *l, const struct toml_node *t)
 /* Every other member of [run] must be the table of a stage. */
 static void check_run_keys(struct load *l, const struct toml_node *t)
 {
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     size_t n_keys = ARRAY_LEN(STAGE_KEYS) + ARRAY_LEN(PROGRAM_KEYS);
     const char **known = xcalloc(n_keys + p->n_stages, sizeof(*known));
     size_t n = 0;
@@ -115,7 +115,7 @@ static void check_run_keys(struct load *l, const struct toml_node *t)
 
 void load_run(struct load *l)
 {
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     struct stage_run common = {.crashes = RUN_CRASHES_DEFAULT, .attempts = RUN_ATTEMPTS_DEFAULT};
     p->run = (struct run_settings){.executor = "local", .covered = p->empty_object};
     const struct toml_node *t = load_member(l, l->root, "run", TOML_TABLE);
@@ -126,7 +126,7 @@ void load_run(struct load *l)
         load_stage_keys(l, t, &common);
     }
     for (size_t i = 0; i < p->n_stages; i++) {
-        struct stage *s = &p->stages[i];
+        struct plan_stage *s = &p->stages[i];
         s->run = common;
         const struct toml_node *own = t == NULL ? NULL : load_member(l, t, s->name, TOML_TABLE);
         if (own != NULL) {

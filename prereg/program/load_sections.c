@@ -18,7 +18,7 @@ void load_exclusion(struct load *l)
     if (t == NULL) {
         return;
     }
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     load_check_keys(l, t, keys, ARRAY_LEN(keys));
     if (load_number(l, t, "budget", &p->exclusion_budget) &&
         !(p->exclusion_budget >= 0 && p->exclusion_budget < 1)) {
@@ -36,9 +36,9 @@ static void load_validity_entry(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"condition", "on_fail", "timing"};
     static const char *const on_fail[] = {"flag", "void", NULL};
-    struct validity *v = &l->p->validity[l->p->n_validity++];
+    struct plan_validity *v = &l->p->validity[l->p->n_validity++];
     load_check_keys(l, t, keys, ARRAY_LEN(keys));
-    *v = (struct validity){.name = t->key, .condition = load_condition(l, t)};
+    *v = (struct plan_validity){.name = t->key, .condition = load_condition(l, t)};
     size_t word = 0;
     if (load_need(l, t, "on_fail", TOML_STRING) != NULL) {
         (void)load_word(l, t, "on_fail", on_fail, &word);
@@ -68,7 +68,7 @@ void load_validity(struct load *l)
 void load_forecasts(struct load *l)
 {
     static const char *const keys[] = {"condition", "confidence"};
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     const struct toml_node *section = load_section(l, "forecast", TOML_TABLE, RULES_MAX);
     if (section == NULL) {
         return;
@@ -76,9 +76,9 @@ void load_forecasts(struct load *l)
     p->forecasts = arena_array(&p->arena, section->n_items, sizeof(*p->forecasts));
     for (size_t i = 0; i < section->n_items; i++) {
         const struct toml_node *t = section->items[i];
-        struct forecast *f = &p->forecasts[p->n_forecasts++];
+        struct plan_forecast *f = &p->forecasts[p->n_forecasts++];
         load_check_keys(l, t, keys, ARRAY_LEN(keys));
-        *f = (struct forecast){.name = t->key, .condition = load_condition(l, t)};
+        *f = (struct plan_forecast){.name = t->key, .condition = load_condition(l, t)};
         if (load_need(l, t, "confidence", TOML_FLOAT) != NULL &&
             load_number(l, t, "confidence", &f->confidence) &&
             !(f->confidence > 0 && f->confidence < 1)) {
@@ -93,7 +93,7 @@ void load_pin(struct load *l)
 {
     static const char *const keys[] = {"files", "workers"};
     static const char *const workers[] = {"refuse", "record", NULL};
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     const struct toml_node *t = load_member(l, l->root, "pin", TOML_TABLE);
     if (t == NULL) {
         return;

@@ -16,7 +16,7 @@ static const char *const RESERVED[] = {"memory",     "crashes",  "attempts", "de
                                        "checkpoint", "executor", "work",     "slots"};
 
 /* argv as written; the first string is the worker. */
-static void load_command(struct load *l, struct stage *s, const struct toml_node *t)
+static void load_command(struct load *l, struct plan_stage *s, const struct toml_node *t)
 {
     const struct toml_node *array = load_need(l, t, "command", TOML_ARRAY);
     if (array == NULL) {
@@ -48,7 +48,7 @@ static bool env_name_ok(const char *name)
 }
 
 /* The daemon's own two variables cannot be set. */
-static void load_env(struct load *l, struct stage *s, const struct toml_node *t)
+static void load_env(struct load *l, struct plan_stage *s, const struct toml_node *t)
 {
     const struct toml_node *env = load_member(l, t, "env", TOML_TABLE);
     for (size_t i = 0; env != NULL && i < env->n_items; i++) {
@@ -68,13 +68,13 @@ static void load_stage(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"after", "command", "threads", "params",
                                        "when",  "env",     "describe"};
-    struct program *p = l->p;
-    struct stage *s = &p->stages[p->n_stages++];
-    *s = (struct stage){.name = t->key,
-                        .threads = 1,
-                        .describes = true,
-                        .params = p->empty_object,
-                        .place = load_key_place(t)};
+    struct plan_program *p = l->p;
+    struct plan_stage *s = &p->stages[p->n_stages++];
+    *s = (struct plan_stage){.name = t->key,
+                             .threads = 1,
+                             .describes = true,
+                             .params = p->empty_object,
+                             .place = load_key_place(t)};
     load_check_keys(l, t, keys, ARRAY_LEN(keys));
     if (names_find((struct names){"key", RESERVED, ARRAY_LEN(RESERVED), sizeof(RESERVED[0])},
                    t->key) != INDEX_NONE) {
@@ -91,9 +91,9 @@ static void load_stage(struct load *l, const struct toml_node *t)
 }
 
 /* Indices of `after` as in the file's order of stages; sorting renumbers them. */
-static void load_after(struct load *l, struct stage *s, const struct toml_node *t)
+static void load_after(struct load *l, struct plan_stage *s, const struct toml_node *t)
 {
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     const struct toml_node *array = load_member(l, t, "after", TOML_ARRAY);
     if (array == NULL) {
         return;
@@ -115,7 +115,7 @@ static void load_after(struct load *l, struct stage *s, const struct toml_node *
 }
 
 /* Whether all stages that s waits for have a position. */
-static bool is_ready(const struct stage *s, const size_t *position)
+static bool is_ready(const struct plan_stage *s, const size_t *position)
 {
     for (size_t k = 0; k < s->n_after; k++) {
         if (position[s->after[k]] == INDEX_NONE) {
@@ -129,7 +129,7 @@ static bool is_ready(const struct stage *s, const size_t *position)
  * such edges the walk is inside a circle, which it then goes through once more for the message. */
 static void report_circle(struct load *l, const size_t *position, const struct toml_node *section)
 {
-    const struct program *p = l->p;
+    const struct plan_program *p = l->p;
     size_t at = 0;
     while (position[at] != INDEX_NONE) {
         at++;
@@ -157,10 +157,10 @@ static void report_circle(struct load *l, const size_t *position, const struct t
 /* Sorts topologically; among the stages that could come next, the first in the file does. */
 static void sort_stages(struct load *l, const struct toml_node *section)
 {
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     size_t n = p->n_stages;
     size_t *position = xcalloc(n, sizeof(*position));
-    struct stage *sorted = arena_array(&p->arena, n, sizeof(*sorted));
+    struct plan_stage *sorted = arena_array(&p->arena, n, sizeof(*sorted));
     for (size_t i = 0; i < n; i++) {
         position[i] = INDEX_NONE;
     }
@@ -190,7 +190,7 @@ static void sort_stages(struct load *l, const struct toml_node *section)
 
 void load_stages(struct load *l)
 {
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     const struct toml_node *section = load_section(l, "stage", TOML_TABLE, STAGES_MAX);
     if (toml_member(l->root, "stage") == NULL || (section != NULL && section->n_items == 0)) {
         load_missing(l, "no [stage.NAME]: nothing would run");

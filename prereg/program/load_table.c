@@ -22,7 +22,7 @@ static bool is_printable(const char *s)
 }
 
 /* ["name", "condition"]; names are unique within the input. */
-static void load_input_level(struct load *l, struct input *in, const struct toml_node *n)
+static void load_input_level(struct load *l, struct plan_input *in, const struct toml_node *n)
 {
     if (n->kind != TOML_ARRAY || n->n_items != 2 || n->items[0]->kind != TOML_STRING ||
         n->items[1]->kind != TOML_STRING) {
@@ -47,7 +47,8 @@ static void load_input_level(struct load *l, struct input *in, const struct toml
 }
 
 /* Levels are tried in order, so one after "otherwise" could never be chosen. */
-static void check_otherwise(struct load *l, const struct input *in, const struct toml_node *array)
+static void check_otherwise(struct load *l, const struct plan_input *in,
+                            const struct toml_node *array)
 {
     for (size_t i = 0; i + 1 < in->n_levels; i++) {
         if (strcmp(in->levels[i].condition.text, "otherwise") == 0) {
@@ -60,9 +61,9 @@ static void check_otherwise(struct load *l, const struct input *in, const struct
 static void load_input(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"name", "levels"};
-    struct program *p = l->p;
-    struct input *in = &p->inputs[p->n_inputs];
-    *in = (struct input){.name = "", .place = load_place(t)};
+    struct plan_program *p = l->p;
+    struct plan_input *in = &p->inputs[p->n_inputs];
+    *in = (struct plan_input){.name = "", .place = load_place(t)};
     load_check_keys(l, t, keys, ARRAY_LEN(keys));
     if (load_text(l, t, "name", true, &in->name) &&
         load_name_ok(l, toml_member(t, "name"), in->name) &&
@@ -107,9 +108,9 @@ void load_inputs(struct load *l)
 static void load_outcome(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"prior", "title"};
-    struct program *p = l->p;
-    struct outcome *o = &p->outcomes[p->n_outcomes++];
-    *o = (struct outcome){.name = t->key, .title = "", .place = load_key_place(t)};
+    struct plan_program *p = l->p;
+    struct plan_outcome *o = &p->outcomes[p->n_outcomes++];
+    *o = (struct plan_outcome){.name = t->key, .title = "", .place = load_key_place(t)};
     if (t->key[0] == '\0' || strlen(t->key) > OUTCOME_NAME_MAX || !is_printable(t->key)) {
         load_error_key(l, t, "a name is 1 to %zu bytes of printable text", OUTCOME_NAME_MAX);
     }
@@ -130,7 +131,7 @@ static void load_outcome(struct load *l, const struct toml_node *t)
 /* The priors may sum to less than 1: the rest is for what the table does not name. */
 void load_outcomes(struct load *l)
 {
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     const struct toml_node *section = load_member(l, l->root, "outcome", TOML_TABLE);
     if (toml_member(l->root, "outcome") == NULL || (section != NULL && section->n_items == 0)) {
         load_missing(l, "no [outcome]: there is nothing to find");
@@ -160,7 +161,7 @@ void load_outcomes(struct load *l)
 /* The inputs of the table in its order; columns of rows follow it. */
 static void load_table_inputs(struct load *l, const struct toml_node *array)
 {
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     p->table_inputs = arena_array(&p->arena, array->n_items, sizeof(*p->table_inputs));
     for (size_t i = 0; i < array->n_items; i++) {
         const struct toml_node *n = array->items[i];
@@ -183,7 +184,7 @@ static void load_table_inputs(struct load *l, const struct toml_node *array)
 /* An input that the table does not list has no effect. */
 static void warn_unused_inputs(struct load *l)
 {
-    const struct program *p = l->p;
+    const struct plan_program *p = l->p;
     for (size_t i = 0; i < p->n_inputs; i++) {
         bool used = false;
         for (size_t k = 0; k < p->n_table_inputs; k++) {
@@ -199,18 +200,18 @@ static void warn_unused_inputs(struct load *l)
 /* One row: a level of each input, in the order of table.inputs, then the outcome. */
 static void load_row(struct load *l, const struct toml_node *n)
 {
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     if (n->kind != TOML_ARRAY || n->n_items != p->n_table_inputs + 1) {
         load_error(l, n, "expected %zu levels and an outcome, found %zu values", p->n_table_inputs,
                    n->kind == TOML_ARRAY ? n->n_items : 1);
         p->n_rows++;
         return;
     }
-    struct table_row *row = &p->rows[p->n_rows++];
+    struct plan_row *row = &p->rows[p->n_rows++];
     row->place = load_place(n);
     row->levels = arena_array(&p->arena, p->n_table_inputs, sizeof(*row->levels));
     for (size_t i = 0; i < p->n_table_inputs; i++) {
-        const struct input *in = &p->inputs[p->table_inputs[i]];
+        const struct plan_input *in = &p->inputs[p->table_inputs[i]];
         row->levels[i] = load_lookup(l, n->items[i], names_input_levels(in));
     }
     row->outcome = load_lookup(l, n->items[p->n_table_inputs], names_outcomes(l->p));
@@ -219,7 +220,7 @@ static void load_row(struct load *l, const struct toml_node *n)
 void load_table(struct load *l)
 {
     static const char *const keys[] = {"inputs", "rows"};
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     const struct toml_node *t = toml_member(l->root, "table");
     if (t == NULL) {
         load_missing(l, "no [table]: nothing says what follows from what");

@@ -87,7 +87,7 @@ static void load_supersedes(struct load *l, const struct toml_node *t)
 {
     struct digest ignored;
     struct err err;
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     if (!load_text(l, t, "supersedes", false, &p->supersedes) || p->supersedes == NULL ||
         digest_from_hex(p->supersedes, &ignored, &err) == 0) {
         return;
@@ -104,7 +104,7 @@ static void load_supersedes(struct load *l, const struct toml_node *t)
 void load_head(struct load *l)
 {
     static const char *const keys[] = {"name", "schema", "question", "supersedes"};
-    struct program *p = l->p;
+    struct plan_program *p = l->p;
     p->name = "";
     p->schema = 1;
     p->question = "";

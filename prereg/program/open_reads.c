@@ -12,7 +12,7 @@
 #include "prereg/program/input_reads.h"
 
 struct open {
-    const struct program *p;
+    const struct plan_program *p;
     cJSON *names;
     struct diag *diag; /* or NULL */
 };
@@ -39,7 +39,7 @@ static void found(struct open *o, const struct cond_text *at, const char *name)
 /* Unsealed measures that the condition reads. */
 static void find_measures(struct open *o, const struct cond_text *c)
 {
-    const struct program *p = o->p;
+    const struct plan_program *p = o->p;
     for (size_t m = 0; m < p->n_measures; m++) {
         if (!program_stage_is_sealed(p, p->measures[m].stage) &&
             condition_reads_measure(c->text, p->measures[m].name)) {
@@ -66,11 +66,11 @@ static void find_facts(struct open *o, const struct cond_text *c)
     }
 }
 
-static cJSON *look(const struct program *p, struct diag *diag)
+static cJSON *look(const struct plan_program *p, struct diag *diag)
 {
     struct open o = {.p = p, .names = json_array(), .diag = diag};
     for (size_t i = 0; i < p->n_table_inputs; i++) {
-        const struct input *in = &p->inputs[p->table_inputs[i]];
+        const struct plan_input *in = &p->inputs[p->table_inputs[i]];
         for (size_t l = 0; l < in->n_levels; l++) {
             find_measures(&o, &in->levels[l].condition);
             find_facts(&o, &in->levels[l].condition);
@@ -79,12 +79,12 @@ static cJSON *look(const struct program *p, struct diag *diag)
     return o.names;
 }
 
-cJSON *open_reads(const struct program *p)
+cJSON *open_reads(const struct plan_program *p)
 {
     return look(p, NULL);
 }
 
-void open_reads_check(const struct program *p, struct diag *diag)
+void open_reads_check(const struct plan_program *p, struct diag *diag)
 {
     cJSON_Delete(look(p, diag));
 }

@@ -15,8 +15,8 @@
 
 /* Names as conditions write them, "measure loss" or "fact.train.val_loss", each once, in the
  * table's order. The caller deletes it. */
-cJSON *open_reads(const struct program *p) __attribute__((returns_nonnull));
+cJSON *open_reads(const struct plan_program *p) __attribute__((returns_nonnull));
 /* A warning at the first condition that reads each of them. */
-void open_reads_check(const struct program *p, struct diag *diag);
+void open_reads_check(const struct plan_program *p, struct diag *diag);
 
 #endif

@@ -17,9 +17,9 @@
 #include "prereg/program/load.h"
 
 /* `folder` NULL: relative paths start at the folder of `path`. */
-static struct program *program_create(const char *path, const char *folder)
+static struct plan_program *program_create(const char *path, const char *folder)
 {
-    struct program *p = xcalloc(1, sizeof(*p));
+    struct plan_program *p = xcalloc(1, sizeof(*p));
     arena_init(&p->arena);
     p->empty_object = json_object();
     p->path = arena_strdup(&p->arena, path);
@@ -32,7 +32,7 @@ static struct program *program_create(const char *path, const char *folder)
     return p;
 }
 
-void program_free(struct program *p)
+void program_free(struct plan_program *p)
 {
     if (p == NULL) {
         return;
@@ -122,10 +122,10 @@ static struct program_sound sound_without(unsigned faulty)
 }
 
 /* Stages are in topological order: going backwards, a stage is final before those it waits for. */
-static void mark_counted(struct program *p)
+static void mark_counted(struct plan_program *p)
 {
     for (size_t i = 0; i < p->n_measures; i++) {
-        struct stage *s = &p->stages[p->measures[i].stage];
+        struct plan_stage *s = &p->stages[p->measures[i].stage];
         s->sealed = s->sealed || p->measures[i].counted;
     }
     for (size_t i = p->n_stages; i-- > 0;) {
@@ -138,8 +138,8 @@ static void mark_counted(struct program *p)
 
 /* Every reader runs whatever the others found; cells are expanded only where what makes them has no
  * errors. */
-static int parse_into(struct program *p, const char *text, size_t len, struct program_sound *sound,
-                      struct diag *diag, struct err *err)
+static int parse_into(struct plan_program *p, const char *text, size_t len,
+                      struct program_sound *sound, struct diag *diag, struct err *err)
 {
     struct toml_node *root = NULL;
     struct load l = {.p = p, .diag = diag};
@@ -168,7 +168,7 @@ static int parse_into(struct program *p, const char *text, size_t len, struct pr
 }
 
 /* A program with errors is none. */
-static int drop_faulty(int rc, struct program **p)
+static int drop_faulty(int rc, struct plan_program **p)
 {
     if (rc != 0) {
         program_free(*p);
@@ -178,8 +178,8 @@ static int drop_faulty(int rc, struct program **p)
 }
 
 /* Reads the file and parses it; where: path, and the folder for relative paths or NULL. */
-static int load_from(const char *const where[2], struct program **out, struct program_sound *sound,
-                     struct diag *diag, struct err *err)
+static int load_from(const char *const where[2], struct plan_program **out,
+                     struct program_sound *sound, struct diag *diag, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
     *out = NULL;
@@ -195,7 +195,7 @@ static int load_from(const char *const where[2], struct program **out, struct pr
     return rc;
 }
 
-int program_parse(const char *text, size_t len, const char *path, struct program **out,
+int program_parse(const char *text, size_t len, const char *path, struct plan_program **out,
                   struct diag *diag, struct err *err)
 {
     struct program_sound sound;
@@ -204,71 +204,71 @@ int program_parse(const char *text, size_t len, const char *path, struct program
     return drop_faulty(parse_into(*out, text, len, &sound, diag, err), out);
 }
 
-int program_load_from(const char *path, const char *folder, struct program **out, struct diag *diag,
-                      struct err *err)
+int program_load_from(const char *path, const char *folder, struct plan_program **out,
+                      struct diag *diag, struct err *err)
 {
     struct program_sound sound;
     const char *const where[2] = {path, folder};
     return drop_faulty(load_from(where, out, &sound, diag, err), out);
 }
 
-int program_load_sound(const char *path, struct program **out, struct program_sound *sound,
+int program_load_sound(const char *path, struct plan_program **out, struct program_sound *sound,
                        struct diag *diag, struct err *err)
 {
     const char *const where[2] = {path, NULL};
     return load_from(where, out, sound, diag, err);
 }
 
-int program_load(const char *path, struct program **out, struct diag *diag, struct err *err)
+int program_load(const char *path, struct plan_program **out, struct diag *diag, struct err *err)
 {
     return program_load_from(path, NULL, out, diag, err);
 }
 
-size_t program_n_tasks(const struct program *p)
+size_t program_n_tasks(const struct plan_program *p)
 {
     return p->n_cells * p->n_stages;
 }
 
-bool program_stage_is_sealed(const struct program *p, size_t stage)
+bool program_stage_is_sealed(const struct plan_program *p, size_t stage)
 {
     assert(stage < p->n_stages);
     return p->stages[stage].sealed;
 }
 
-bool program_stage_is_counted(const struct program *p, size_t stage)
+bool program_stage_is_counted(const struct plan_program *p, size_t stage)
 {
     assert(stage < p->n_stages);
     return p->stages[stage].counted;
 }
 
-bool program_stage_is_budgeted(const struct program *p, size_t stage)
+bool program_stage_is_budgeted(const struct plan_program *p, size_t stage)
 {
     assert(stage < p->n_stages);
     return p->stages[stage].budgeted;
 }
 
-bool program_stage_is_excludable(const struct program *p, size_t stage)
+bool program_stage_is_excludable(const struct plan_program *p, size_t stage)
 {
     assert(stage < p->n_stages);
     return p->stages[stage].excludable;
 }
 
-size_t program_find_stage(const struct program *p, const char *name)
+size_t program_find_stage(const struct plan_program *p, const char *name)
 {
     return names_find(names_stages(p), name);
 }
 
-size_t program_find_measure(const struct program *p, const char *name)
+size_t program_find_measure(const struct plan_program *p, const char *name)
 {
     return names_find(names_measures(p), name);
 }
 
-size_t program_find_contrast(const struct program *p, const char *name)
+size_t program_find_contrast(const struct plan_program *p, const char *name)
 {
     return names_find(names_contrasts(p), name);
 }
 
-size_t program_find_apparatus(const struct program *p, const char *name)
+size_t program_find_apparatus(const struct plan_program *p, const char *name)
 {
     for (size_t i = 0; i < p->n_apparatus; i++) {
         if (strcmp(p->apparatus[i].name, name) == 0) {
@@ -278,14 +278,14 @@ size_t program_find_apparatus(const struct program *p, const char *name)
     return INDEX_NONE;
 }
 
-size_t program_find_outcome(const struct program *p, const char *name)
+size_t program_find_outcome(const struct plan_program *p, const char *name)
 {
     return names_find(names_outcomes(p), name);
 }
 
 /* The sections whose order a report shows, as arrays, because RFC 8785 sorts keys. Stages are in
  * the order in which they run. */
-static cJSON *covered_order(const struct program *p)
+static cJSON *covered_order(const struct plan_program *p)
 {
     static const char *const sections[] = {"measure",  "contrast",   "counter",  "outcome",
                                            "validity", "instrument", "forecast", "apparatus"};
@@ -309,7 +309,7 @@ static cJSON *covered_order(const struct program *p)
     return order;
 }
 
-cJSON *program_covered(const struct program *p)
+cJSON *program_covered(const struct plan_program *p)
 {
     cJSON *plan = json_object();
     for (const cJSON *m = p->tree->child; m != NULL; m = m->next) {
@@ -321,12 +321,12 @@ cJSON *program_covered(const struct program *p)
     return plan;
 }
 
-bool program_same_run(const struct program *a, const struct program *b)
+bool program_same_run(const struct plan_program *a, const struct plan_program *b)
 {
     return json_equal(a->run.covered, b->run.covered);
 }
 
-int program_canonical(const struct program *p, struct strbuf *out, struct err *err)
+int program_canonical(const struct plan_program *p, struct strbuf *out, struct err *err)
 {
     cJSON *plan = program_covered(p);
     int rc = json_canonical(plan, out, err);

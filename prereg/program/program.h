@@ -25,7 +25,7 @@
 #include "prereg/program/analysis.h"
 #include "prereg/program/design.h"
 
-struct program {
+struct plan_program {
     struct arena arena;
     cJSON *empty_object; /* the params of stages without any */
     cJSON *tree;         /* the whole file as JSON; owns what the const cJSON * above point to */
@@ -37,37 +37,37 @@ struct program {
     const char *supersedes; /* or NULL */
     int64_t schema;
 
-    struct factor *factors;
+    struct plan_factor *factors;
     size_t n_factors;
     struct data_input *data;
     size_t n_data;
-    struct stage *stages;
+    struct plan_stage *stages;
     size_t n_stages;
-    struct measure *measures;
+    struct plan_measure *measures;
     size_t n_measures;
-    struct contrast *contrasts;
+    struct plan_contrast *contrasts;
     size_t n_contrasts;
     struct counter *counters;
     size_t n_counters;
     size_t binding_counter; /* or INDEX_NONE */
-    struct input *inputs;
+    struct plan_input *inputs;
     size_t n_inputs;
     size_t *table_inputs; /* input indices, in the table's order */
     size_t n_table_inputs;
-    struct table_row *rows;
+    struct plan_row *rows;
     size_t n_rows;
     struct place table_place;
-    struct outcome *outcomes;
+    struct plan_outcome *outcomes;
     size_t n_outcomes;
     double exclusion_budget;
     bool excluded_fails; /* [exclusion] every_cell = "fails"; default unknown */
-    struct validity *validity;
+    struct plan_validity *validity;
     size_t n_validity;
-    struct instrument *instruments;
+    struct plan_instrument *instruments;
     size_t n_instruments;
-    struct forecast *forecasts;
+    struct plan_forecast *forecasts;
     size_t n_forecasts;
-    struct apparatus *apparatus;
+    struct plan_apparatus *apparatus;
     size_t n_apparatus;
     const char **pin_files;
     size_t n_pin_files;
@@ -75,25 +75,25 @@ struct program {
     bool sign_required;
     struct run_settings run;
 
-    struct cell *cells;
+    struct plan_cell *cells;
     size_t n_cells;
-    const struct cell **cells_by_name; /* sorted; for program_find_cell() */
-    struct condition *conditions;
+    const struct plan_cell **cells_by_name; /* sorted; for program_find_cell() */
+    struct plan_condition *conditions;
     size_t n_conditions;
 };
 
 /* Reads, validates and expands. All diagnostics go to `diag` (errors, warnings); on any error
  * returns ERR_INVALID (ERR_NOT_FOUND, ERR_IO when the file cannot be read) and *out is NULL. */
-int program_load(const char *path, struct program **out, struct diag *diag,
+int program_load(const char *path, struct plan_program **out, struct diag *diag,
                  struct err *err) MUST_CHECK;
 /* The same from the text of a file: `path` is used for messages and relative paths only. */
-int program_parse(const char *text, size_t len, const char *path, struct program **out,
+int program_parse(const char *text, size_t len, const char *path, struct plan_program **out,
                   struct diag *diag, struct err *err) MUST_CHECK;
 /* program_load() with relative paths taken from `folder` (NULL: the file's own): for a copy of a
  * grid.toml that has moved, as under STATE/programs. */
-int program_load_from(const char *path, const char *folder, struct program **out, struct diag *diag,
-                      struct err *err) MUST_CHECK;
-void program_free(struct program *p); /* NULL is fine */
+int program_load_from(const char *path, const char *folder, struct plan_program **out,
+                      struct diag *diag, struct err *err) MUST_CHECK;
+void program_free(struct plan_program *p); /* NULL is fine */
 
 /* Which parts of a file are without errors, each with all that it builds on: what may be checked of
  * it although other parts are wrong, so that a user sees all faults at once. */
@@ -111,55 +111,55 @@ struct program_sound {
 
 /* program_load(), but *out is there although there are errors: as far as it was read, only for what
  * is sound. NULL when the file cannot be read or is not TOML. Warnings and errors are the same. */
-int program_load_sound(const char *path, struct program **out, struct program_sound *sound,
+int program_load_sound(const char *path, struct plan_program **out, struct program_sound *sound,
                        struct diag *diag, struct err *err) MUST_CHECK;
 
 /* Loading opens no other file. This does: every [data], [pin] file, apparatus model and worker
  * must be there and of a kind that can be pinned; errors with their places. */
-void program_check_files(const struct program *p, struct diag *diag);
+void program_check_files(const struct plan_program *p, struct diag *diag);
 
 /* n_cells * n_stages; task index = cell * n_stages + stage. */
-size_t program_n_tasks(const struct program *p);
+size_t program_n_tasks(const struct plan_program *p);
 /* True when the stage feeds a counted measure, or a stage that does comes after it. */
-bool program_stage_is_counted(const struct program *p, size_t stage);
+bool program_stage_is_counted(const struct plan_program *p, size_t stage);
 /* True when some counted measure reads this stage's metric: its results are sealed (invariant 8
  * of docs/invariants.md). */
-bool program_stage_is_sealed(const struct program *p, size_t stage);
+bool program_stage_is_sealed(const struct plan_program *p, size_t stage);
 
 /* True when a counted measure or an input of the table reads the stage's metrics or facts: its
  * tasks are what the exclusion budget is a share of. */
-bool program_stage_is_budgeted(const struct program *p, size_t stage);
+bool program_stage_is_budgeted(const struct plan_program *p, size_t stage);
 /* True when the stage is budgeted or comes before one that is: a mechanical loss of its task
  * excludes figures, within the budget. */
-bool program_stage_is_excludable(const struct program *p, size_t stage);
+bool program_stage_is_excludable(const struct plan_program *p, size_t stage);
 
-size_t program_find_stage(const struct program *p,
+size_t program_find_stage(const struct plan_program *p,
                           const char *name); /* INDEX_NONE when unknown; so all below */
-size_t program_find_measure(const struct program *p, const char *name);
-size_t program_find_factor(const struct program *p, const char *name);
-size_t program_find_contrast(const struct program *p, const char *name);
-size_t program_find_outcome(const struct program *p, const char *name);
-size_t program_find_apparatus(const struct program *p, const char *name);
-size_t program_find_cell(const struct program *p, const char *name);
-size_t program_find_level(const struct factor *f, const char *text);
+size_t program_find_measure(const struct plan_program *p, const char *name);
+size_t program_find_factor(const struct plan_program *p, const char *name);
+size_t program_find_contrast(const struct plan_program *p, const char *name);
+size_t program_find_outcome(const struct plan_program *p, const char *name);
+size_t program_find_apparatus(const struct plan_program *p, const char *name);
+size_t program_find_cell(const struct plan_program *p, const char *name);
+size_t program_find_level(const struct plan_factor *f, const char *text);
 
 /* The params object of a task: stage params, then each factor's `when` override merged (member by
  * member at the top level), then "$factor" strings replaced by the level's value, at any depth. The
  * caller frees it. */
-cJSON *program_task_params(const struct program *p, size_t stage, size_t cell);
+cJSON *program_task_params(const struct plan_program *p, size_t stage, size_t cell);
 
 /* Where the parameter (a dotted path, "mix.stories") of a stage is written, as a condition has it:
  * itself, else what holds it, else the stage. */
-struct place program_param_place(const struct program *p, size_t stage, size_t condition,
+struct place program_param_place(const struct plan_program *p, size_t stage, size_t condition,
                                  const char *param);
 
 /* Every covered value as one object ("plan" of the lock): the file's sections but [run], as
  * written, and "order": the names of each section whose order shows in the report. The caller
  * deletes it. */
-cJSON *program_covered(const struct program *p);
+cJSON *program_covered(const struct plan_program *p);
 /* Whether their [run] is the same, written in whatever order. */
-bool program_same_run(const struct program *a, const struct program *b);
+bool program_same_run(const struct plan_program *a, const struct plan_program *b);
 /* Appends its RFC 8785 text. */
-int program_canonical(const struct program *p, struct strbuf *out, struct err *err) MUST_CHECK;
+int program_canonical(const struct plan_program *p, struct strbuf *out, struct err *err) MUST_CHECK;
 
 #endif

@@ -11,13 +11,13 @@
 #include "prereg/program/input_reads.h"
 #include "prereg/program/load.h"
 
-size_t program_find_factor(const struct program *p, const char *name)
+size_t program_find_factor(const struct plan_program *p, const char *name)
 {
     return names_find(names_factors(p), name);
 }
 
 /* By text first; a number is found in any notation ("2e-3" finds 0.002). */
-size_t program_find_level(const struct factor *f, const char *text)
+size_t program_find_level(const struct plan_factor *f, const char *text)
 {
     for (size_t i = 0; i < f->n_levels; i++) {
         if (strcmp(f->levels[i].text, text) == 0) {

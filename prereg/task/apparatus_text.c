@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-void apparatus_text(const struct apparatus *a, double value, bool holds, const char *why,
+void apparatus_text(const struct plan_apparatus *a, double value, bool holds, const char *why,
                     char text[APPARATUS_TEXT_SIZE])
 {
     if (isnan(value)) {

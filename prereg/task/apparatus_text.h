@@ -11,7 +11,7 @@
 
 /* Of `a` the metric, the value and the tolerance are used. A value that is NaN was not measured:
  * then `why` ends the text, and `holds` is ignored. */
-void apparatus_text(const struct apparatus *a, double value, bool holds, const char *why,
+void apparatus_text(const struct plan_apparatus *a, double value, bool holds, const char *why,
                     char text[APPARATUS_TEXT_SIZE]);
 
 #endif

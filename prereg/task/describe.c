@@ -29,7 +29,7 @@
 
 /* The state of asking all workers. */
 struct asking {
-    const struct program *p;
+    const struct plan_program *p;
     struct diag *diag;
     sigset_t held; /* while anything of it is on disk or runs */
     int64_t timeout_ms;
@@ -131,7 +131,7 @@ static int copy_of(struct asking *a, const char *path, char **out, struct err *e
 static int build_argv(struct asking *a, size_t stage, struct text_list *argv, char **exec,
                       struct err *err)
 {
-    const struct stage *s = &a->p->stages[stage];
+    const struct plan_stage *s = &a->p->stages[stage];
     for (size_t i = 0; i < s->n_command; i++) {
         char *path = NULL;
         char *copy = NULL;
@@ -159,7 +159,7 @@ static int build_argv(struct asking *a, size_t stage, struct text_list *argv, ch
 static void say_of(struct asking *a, const struct answer_fault *fault, size_t stage,
                    size_t condition)
 {
-    const struct stage *s = &a->p->stages[stage];
+    const struct plan_stage *s = &a->p->stages[stage];
     struct place at =
         fault->key == NULL ? s->place : program_param_place(a->p, stage, condition, fault->key);
     char *message = xasprintf("stage.%s: %s", s->name, fault->text);
@@ -285,7 +285,7 @@ static int ask_all(struct asking *a, cJSON *out, struct err *err)
  * each cell its own value of, such as a seed that the worker echoes. */
 static void check_solved_of(struct asking *a, const cJSON *solved, size_t stage, size_t cell)
 {
-    const struct program *p = a->p;
+    const struct plan_program *p = a->p;
     const size_t condition = p->cells[cell].condition;
     if (p->conditions[condition].first_cell == cell) {
         return;
@@ -326,7 +326,7 @@ static void check_solved(struct asking *a, const cJSON *json)
     }
 }
 
-int describe_run(const struct program *p, const struct describe_how *how, struct describe *out,
+int describe_run(const struct plan_program *p, const struct describe_how *how, struct describe *out,
                  struct diag *diag, struct err *err)
 {
     struct temp_folder temp;
@@ -373,7 +373,7 @@ void describe_release(struct describe *d)
     *d = (struct describe){0};
 }
 
-const cJSON *describe_find(const cJSON *json, const struct program *p, size_t condition,
+const cJSON *describe_find(const cJSON *json, const struct plan_program *p, size_t condition,
                            size_t stage)
 {
     const cJSON *stages = json == NULL ? NULL : json_member(json, p->conditions[condition].name);
@@ -415,7 +415,7 @@ static void check_metric(const cJSON *metrics, const char *metric, struct place 
 }
 
 /* The metrics a stage says it yields, at the first condition that says so; NULL when none does. */
-static const cJSON *metrics_of(const struct program *p, const cJSON *json, size_t stage)
+static const cJSON *metrics_of(const struct plan_program *p, const cJSON *json, size_t stage)
 {
     for (size_t c = 0; c < p->n_conditions; c++) {
         const cJSON *answer = describe_find(json, p, c, stage);
@@ -427,10 +427,10 @@ static const cJSON *metrics_of(const struct program *p, const cJSON *json, size_
     return NULL;
 }
 
-void describe_check_metrics(const struct program *p, const cJSON *json, struct diag *diag)
+void describe_check_metrics(const struct plan_program *p, const cJSON *json, struct diag *diag)
 {
     for (size_t i = 0; i < p->n_measures; i++) {
-        const struct measure *m = &p->measures[i];
+        const struct plan_measure *m = &p->measures[i];
         const cJSON *metrics = metrics_of(p, json, m->stage);
         if (metrics != NULL) {
             char where[96];
@@ -439,7 +439,7 @@ void describe_check_metrics(const struct program *p, const cJSON *json, struct d
         }
     }
     for (size_t i = 0; i < p->n_apparatus; i++) {
-        const struct apparatus *a = &p->apparatus[i];
+        const struct plan_apparatus *a = &p->apparatus[i];
         const cJSON *metrics = metrics_of(p, json, a->stage);
         if (metrics != NULL) {
             char where[96];
@@ -450,8 +450,8 @@ void describe_check_metrics(const struct program *p, const cJSON *json, struct d
 }
 
 /* Reports the first condition whose stage scores another number of items. */
-static void check_items(const struct program *p, const cJSON *json, const struct measure *m,
-                        struct diag *diag)
+static void check_items(const struct plan_program *p, const cJSON *json,
+                        const struct plan_measure *m, struct diag *diag)
 {
     const bool of_group = strchr(m->metric, ':') != NULL;
     for (size_t c = 0; c < p->n_conditions; c++) {
@@ -468,10 +468,10 @@ static void check_items(const struct program *p, const cJSON *json, const struct
     }
 }
 
-void describe_check_items(const struct program *p, const cJSON *json, struct diag *diag)
+void describe_check_items(const struct plan_program *p, const cJSON *json, struct diag *diag)
 {
     for (size_t i = 0; i < p->n_measures; i++) {
-        const struct measure *m = &p->measures[i];
+        const struct plan_measure *m = &p->measures[i];
         if (m->has_items && json == NULL) {
             diag_add(diag, DIAG_NOTE, m->items_place.line, m->items_place.column,
                      "the items of measures were not checked: no worker was asked (--no-run)");
@@ -484,7 +484,8 @@ void describe_check_items(const struct program *p, const cJSON *json, struct dia
 }
 
 /* What the stage cannot do without, at the condition that needs most; 0 when no worker says. */
-static double memory_needed(const struct program *p, const cJSON *json, size_t stage, size_t *at)
+static double memory_needed(const struct plan_program *p, const cJSON *json, size_t stage,
+                            size_t *at)
 {
     double most = 0;
     for (size_t c = 0; c < p->n_conditions; c++) {
@@ -501,12 +502,12 @@ static double memory_needed(const struct program *p, const cJSON *json, size_t s
     return most;
 }
 
-void describe_check_memory(const struct program *p, const cJSON *json, double machine_bytes,
+void describe_check_memory(const struct plan_program *p, const cJSON *json, double machine_bytes,
                            struct diag *diag)
 {
     const double mib = 0x1p20;
     for (size_t i = 0; i < p->n_stages; i++) {
-        const struct stage *s = &p->stages[i];
+        const struct plan_stage *s = &p->stages[i];
         size_t c = 0;
         double needed = memory_needed(p, json, i, &c);
         double allowed = (double)s->run.memory_bytes;

@@ -38,28 +38,28 @@ struct describe_how {
  * without printing an object does not describe: a warning. A stage with `describe = false` is
  * not asked. A solved value for a parameter that differs between replicates is an error. Fails
  * only where the machine does; `out` is to be released in any case. */
-int describe_run(const struct program *p, const struct describe_how *how, struct describe *out,
+int describe_run(const struct plan_program *p, const struct describe_how *how, struct describe *out,
                  struct diag *diag, struct err *err) MUST_CHECK;
 void describe_release(struct describe *d);
 
 /* The object of (condition, stage); NULL when the worker does not describe or was not asked. `json`
  * is struct describe's or struct lock's. */
-const cJSON *describe_find(const cJSON *json, const struct program *p, size_t condition,
+const cJSON *describe_find(const cJSON *json, const struct plan_program *p, size_t condition,
                            size_t stage);
 /* A number among the facts of such an object (which may be NULL); false when unknown. */
 bool describe_fact(const cJSON *answer, const char *fact, double *out);
 /* Every measure's (and apparatus') metric must be one that its stage says it yields: errors with
  * the nearest known name. Stages that do not describe are not judged. */
-void describe_check_metrics(const struct program *p, const cJSON *json, struct diag *diag);
+void describe_check_metrics(const struct plan_program *p, const cJSON *json, struct diag *diag);
 /* A measure's `items` must be the number that its stage scores, where the stage reports one (the
  * fact `items`): a score over other items is not the plan's, and would be undetermined in the
  * end. A metric of a group ("acc:stem") may be over fewer. json NULL: no worker was asked, which
  * is a note. */
-void describe_check_items(const struct program *p, const cJSON *json, struct diag *diag);
+void describe_check_items(const struct plan_program *p, const cJSON *json, struct diag *diag);
 /* No stage may be allowed less memory ([run] memory) than its worker cannot do without: the fact
  * `memory_least_bytes`, else `memory_bytes`. With machine_bytes (0: whatever machine), none may
  * need more than that either. Errors. */
-void describe_check_memory(const struct program *p, const cJSON *json, double machine_bytes,
+void describe_check_memory(const struct plan_program *p, const cJSON *json, double machine_bytes,
                            struct diag *diag);
 
 #endif

@@ -20,11 +20,11 @@
 #define PEERS_LEVELS_MAX ((size_t)64)
 
 /* {FACTOR: level}, with the levels' own types. */
-static cJSON *cell_factors(const struct program *p, size_t cell)
+static cJSON *cell_factors(const struct plan_program *p, size_t cell)
 {
     cJSON *factors = json_object();
     for (size_t i = 0; i < p->n_factors; i++) {
-        const struct factor *f = &p->factors[i];
+        const struct plan_factor *f = &p->factors[i];
         json_put(factors, f->name, json_copy(f->levels[p->cells[cell].levels[i]].value));
     }
     return factors;
@@ -43,7 +43,7 @@ static void hash_identity(cJSON *id, char hex[DIGEST_HEX_SIZE])
     cJSON_Delete(id);
 }
 
-static cJSON *identity(const struct program *p, const char *root, size_t cell)
+static cJSON *identity(const struct plan_program *p, const char *root, size_t cell)
 {
     assert(cell < p->n_cells && root != NULL);
     cJSON *id = json_object();
@@ -52,12 +52,13 @@ static cJSON *identity(const struct program *p, const char *root, size_t cell)
     return id;
 }
 
-void task_cell_id(const struct program *p, const char *root, size_t cell, char hex[DIGEST_HEX_SIZE])
+void task_cell_id(const struct plan_program *p, const char *root, size_t cell,
+                  char hex[DIGEST_HEX_SIZE])
 {
     hash_identity(identity(p, root, cell), hex);
 }
 
-void task_id(const struct program *p, const char *root, size_t cell, size_t stage,
+void task_id(const struct plan_program *p, const char *root, size_t cell, size_t stage,
              char hex[DIGEST_HEX_SIZE])
 {
     assert(stage < p->n_stages);
@@ -66,8 +67,8 @@ void task_id(const struct program *p, const char *root, size_t cell, size_t stag
     hash_identity(id, hex);
 }
 
-void task_apparatus_id(const struct program *p, const char *root, const struct apparatus *a,
-                       char hex[DIGEST_HEX_SIZE])
+void task_apparatus_id(const struct plan_program *p, const char *root,
+                       const struct plan_apparatus *a, char hex[DIGEST_HEX_SIZE])
 {
     cJSON *id = json_object();
     json_put_string(id, "apparatus", a->name);
@@ -76,7 +77,7 @@ void task_apparatus_id(const struct program *p, const char *root, const struct a
     hash_identity(id, hex);
 }
 
-cJSON *task_params(const struct program *p, const struct lock *lock, size_t cell, size_t stage)
+cJSON *task_params(const struct plan_program *p, const struct lock *lock, size_t cell, size_t stage)
 {
     assert(stage < p->n_stages && cell < p->n_cells);
     cJSON *params = program_task_params(p, stage, cell);
@@ -89,7 +90,7 @@ cJSON *task_params(const struct program *p, const struct lock *lock, size_t cell
 }
 
 /* The cell that differs from this one in one factor alone; the inverse of grid_expand(). */
-static size_t neighbour(const struct program *p, size_t cell, size_t factor, size_t level)
+static size_t neighbour(const struct plan_program *p, size_t cell, size_t factor, size_t level)
 {
     size_t index = 0;
     for (size_t i = 0; i < p->n_factors; i++) {
@@ -101,11 +102,11 @@ static size_t neighbour(const struct program *p, size_t cell, size_t factor, siz
 
 /* Factors with more than PEERS_LEVELS_MAX levels are left out: the task file would grow with
  * their square. */
-static cJSON *peers_of(const struct program *p, size_t cell, size_t stage)
+static cJSON *peers_of(const struct plan_program *p, size_t cell, size_t stage)
 {
     cJSON *peers = json_object();
     for (size_t i = 0; i < p->n_factors; i++) {
-        const struct factor *f = &p->factors[i];
+        const struct plan_factor *f = &p->factors[i];
         if (f->replicate || f->n_levels > PEERS_LEVELS_MAX) {
             continue;
         }
@@ -122,7 +123,7 @@ static cJSON *peers_of(const struct program *p, size_t cell, size_t stage)
 }
 
 /* Paths of [data] with their locked digests; under --describe nothing is hashed. */
-static cJSON *data_of(const struct program *p, const struct lock *lock)
+static cJSON *data_of(const struct plan_program *p, const struct lock *lock)
 {
     cJSON *data = json_object();
     for (size_t i = 0; i < p->n_data; i++) {
@@ -137,7 +138,7 @@ static cJSON *data_of(const struct program *p, const struct lock *lock)
 }
 
 /* Digest and cell of a task of the grid. */
-static void put_cell(cJSON *task, const struct program *p, const char *root,
+static void put_cell(cJSON *task, const struct plan_program *p, const char *root,
                      const struct task_attempt *a)
 {
     char hex[DIGEST_HEX_SIZE];
@@ -152,8 +153,8 @@ static void put_cell(cJSON *task, const struct program *p, const char *root,
 }
 
 /* Digest and expectation of an apparatus check; "cell" is null. */
-static void put_apparatus(cJSON *task, const struct program *p, const char *root,
-                          const struct apparatus *a)
+static void put_apparatus(cJSON *task, const struct plan_program *p, const char *root,
+                          const struct plan_apparatus *a)
 {
     char hex[DIGEST_HEX_SIZE];
     task_apparatus_id(p, root, a, hex);
@@ -167,7 +168,7 @@ static void put_apparatus(cJSON *task, const struct program *p, const char *root
 }
 
 /* What the task is, without the attempt; under --describe the root does not exist yet. */
-static void put_identity(cJSON *task, const struct program *p, const struct lock *lock,
+static void put_identity(cJSON *task, const struct plan_program *p, const struct lock *lock,
                          const struct task_attempt *a)
 {
     const char *root = lock == NULL ? "" : lock->root;
@@ -182,7 +183,7 @@ static void put_identity(cJSON *task, const struct program *p, const struct lock
         json_put_string(task, "root", root);
         json_put_string(task, "head", lock->head);
     }
-    const struct stage *s = &p->stages[a->stage];
+    const struct plan_stage *s = &p->stages[a->stage];
     json_put_string(task, "stage", s->name);
     cJSON *command = json_array();
     for (size_t i = 0; i < s->n_command; i++) {
@@ -193,9 +194,9 @@ static void put_identity(cJSON *task, const struct program *p, const struct lock
 }
 
 /* The members that belong to one attempt; under --describe there is neither id nor input. */
-static void put_attempt(cJSON *task, const struct program *p, const struct task_attempt *a)
+static void put_attempt(cJSON *task, const struct plan_program *p, const struct task_attempt *a)
 {
-    const struct stage *s = &p->stages[a->stage];
+    const struct plan_stage *s = &p->stages[a->stage];
     if (a->id != NULL) {
         json_put_string(task, "attempt", a->id);
         json_put_int(task, "attempt_no", a->no);
@@ -212,10 +213,10 @@ static void put_attempt(cJSON *task, const struct program *p, const struct task_
     json_put(task, "resume", resume);
 }
 
-cJSON *task_json_build(const struct program *p, const struct lock *lock,
+cJSON *task_json_build(const struct plan_program *p, const struct lock *lock,
                        const struct task_attempt *a)
 {
-    const struct stage *s = &p->stages[a->stage];
+    const struct plan_stage *s = &p->stages[a->stage];
     cJSON *task = json_object();
     put_identity(task, p, lock, a);
     put_attempt(task, p, a);
@@ -239,7 +240,8 @@ cJSON *task_json_build(const struct program *p, const struct lock *lock,
     return task;
 }
 
-void task_environment(const struct stage *s, const char *folder, task_variable_fn *fn, void *ctx)
+void task_environment(const struct plan_stage *s, const char *folder, task_variable_fn *fn,
+                      void *ctx)
 {
     char threads[24];
     char *task = path_join(folder, TASK_FILE);
@@ -287,7 +289,7 @@ static void add_variable(void *ctx, const char *name, const char *value)
     v->list[v->n] = NULL;
 }
 
-char **task_environment_list(const struct stage *s, const char *folder)
+char **task_environment_list(const struct plan_stage *s, const char *folder)
 {
     struct variables v = {.list = xcalloc(1, sizeof(*v.list))};
     task_environment(s, folder, add_variable, &v);

@@ -61,7 +61,7 @@ static int check_metric(const cJSON *m, struct err *err)
 
 /* Whether the plan reads this measure from the stage; an apparatus check has its own metric
  * instead. */
-static bool is_named(const struct task_result *s, const struct measure *m)
+static bool is_named(const struct task_result *s, const struct plan_measure *m)
 {
     return m->stage == s->stage && s->check == NULL;
 }
@@ -69,7 +69,7 @@ static bool is_named(const struct task_result *s, const struct measure *m)
 /* Extra metrics are fine if well formed; one that the plan names must be there. */
 static int check_metrics(const struct task_result *s, const cJSON *o, struct err *err)
 {
-    const struct program *p = s->program;
+    const struct plan_program *p = s->program;
     const cJSON *metrics = NULL;
     int rc = json_get_object(o, "metrics", &metrics, err);
     const cJSON *m;
@@ -80,7 +80,7 @@ static int check_metrics(const struct task_result *s, const cJSON *o, struct err
         }
     }
     for (size_t i = 0; rc == 0 && i < p->n_measures; i++) {
-        const struct measure *measure = &p->measures[i];
+        const struct plan_measure *measure = &p->measures[i];
         if (is_named(s, measure) && json_member(metrics, measure->metric) == NULL) {
             rc = err_set(err, ERR_PROTOCOL, "the plan names metric \"%s\", which is missing",
                          measure->metric);

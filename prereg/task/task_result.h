@@ -26,14 +26,15 @@ typedef int (*task_result_find)(const void *inputs, const char *stage, const cha
 
 /* The result that is expected. */
 struct task_result {
-    const struct program *program;
+    const struct plan_program *program;
     const struct lock *lock;
     size_t stage;
-    const struct apparatus *check; /* an apparatus check: its metric alone must be there; or NULL */
-    const char *folder;            /* of the attempt */
-    const char *attempt;           /* its id */
-    task_result_find find_input;   /* NULL: not of a grid, "inputs" may name any stage */
-    const void *inputs;            /* its first argument */
+    const struct plan_apparatus
+        *check;                  /* an apparatus check: its metric alone must be there; or NULL */
+    const char *folder;          /* of the attempt */
+    const char *attempt;         /* its id */
+    task_result_find find_input; /* NULL: not of a grid, "inputs" may name any stage */
+    const void *inputs;          /* its first argument */
 };
 
 /* Reads and checks result.json of an attempt that has ended. ERR_LOCK: well formed, but it read

@@ -27,7 +27,7 @@ struct run_answer { /* of the last question about a stage: most tasks have the s
 };
 
 struct run_record {
-    const struct program *program;
+    const struct plan_program *program;
     size_t n_tasks;
     struct task_span *spans;
     struct run_limits *limits; /* [number * n_stages + stage] */
@@ -41,7 +41,7 @@ struct run_record {
     size_t n_found;           /* stages; 0: not counted */
 };
 
-struct run_record *run_record_create(const struct program *p)
+struct run_record *run_record_create(const struct plan_program *p)
 {
     struct run_record *r = xcalloc(1, sizeof(*r));
     r->program = p;
@@ -82,7 +82,7 @@ void run_record_free(struct run_record *r)
 
 static int add_limits(struct run_record *r, const cJSON *run, struct err *err)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     int rc = 0;
     if (p == NULL || r->too_many) {
         return 0;

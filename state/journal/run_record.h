@@ -24,7 +24,7 @@
 struct run_record;
 
 /* p, which outlives the record, gives the stages; NULL: only run_record_json() is asked. */
-struct run_record *run_record_create(const struct program *p);
+struct run_record *run_record_create(const struct plan_program *p);
 void run_record_free(struct run_record *r); /* NULL is fine */
 
 /* From this row of the journal on it is `run` (NULL: an empty table). ERR_SYNTAX, ERR_RANGE: it has

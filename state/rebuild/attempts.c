@@ -11,7 +11,7 @@
 
 static char *task_folder(const struct rebuilding *r, uint32_t task)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     const struct rebuilding_check *check = rebuild_check_of(r, task);
     if (check != NULL) {
         return xasprintf("%s/apparatus/%s", r->folder, check->name);

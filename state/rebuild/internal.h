@@ -13,7 +13,7 @@ struct rebuilding {
     struct store *store;
     char *id;
     char *folder; /* STATE/programs/<id> */
-    struct program *program;
+    struct plan_program *program;
     struct lock *lock;
     struct wall_time submitted;
     uint32_t no;

@@ -11,7 +11,7 @@
 
 static const char *task_name(const struct rebuilding *r, uint32_t task, char *out, size_t size)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     const struct rebuilding_check *check = rebuild_check_of(r, task);
     if (check != NULL) {
         (void)snprintf(out, size, "apparatus/%s", check->name);
@@ -81,8 +81,8 @@ static int check_history(struct rebuilding *r, uint32_t task, const struct found
 /* Where the journal did not say it: what waits for something that will never be, was never run. */
 static int check_dependencies(struct rebuilding *r, uint32_t task, struct err *err)
 {
-    const struct program *p = r->program;
-    const struct stage *s = &p->stages[task % p->n_stages];
+    const struct plan_program *p = r->program;
+    const struct plan_stage *s = &p->stages[task % p->n_stages];
     uint32_t first = task - task % (uint32_t)p->n_stages;
     struct state_row row = {.program = r->no, .task = task, .from = r->tasks[task].state};
     bool all_done = true;

@@ -104,14 +104,14 @@ static int find_or_append(struct store *store, uint32_t program, const char *nam
     return rc;
 }
 
-int store_apparatus_sync(struct store *store, uint32_t program, const struct program *p,
+int store_apparatus_sync(struct store *store, uint32_t program, const struct plan_program *p,
                          struct err *err)
 {
     assert(store->open_transaction);
     const struct bound all = {.args = {program, -1}};
     int rc = run_bound(store, "UPDATE apparatus SET declared=0 WHERE program=?1", &all, NULL, err);
     for (size_t i = 0; rc == 0 && i < p->n_apparatus; i++) {
-        const struct apparatus *a = &p->apparatus[i];
+        const struct plan_apparatus *a = &p->apparatus[i];
         int64_t task = -1;
         rc = find_or_append(store, program, a->name, &task, err);
         if (rc == 0) {

@@ -16,7 +16,7 @@
 
 /* Within a transaction: what p declares has a task, what it does not declare any more is marked so.
  */
-int store_apparatus_sync(struct store *store, uint32_t program, const struct program *p,
+int store_apparatus_sync(struct store *store, uint32_t program, const struct plan_program *p,
                          struct err *err) MUST_CHECK;
 
 struct store_apparatus {

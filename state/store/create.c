@@ -43,7 +43,8 @@ static int insert_program(struct store *store, const struct store_program *sp, u
     return rc;
 }
 
-static int insert_stages(struct store *store, const struct program *p, uint32_t no, struct err *err)
+static int insert_stages(struct store *store, const struct plan_program *p, uint32_t no,
+                         struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = sql_prepare(store->db,
@@ -65,7 +66,8 @@ static int insert_stages(struct store *store, const struct program *p, uint32_t 
     return rc;
 }
 
-static int insert_cells(struct store *store, const struct program *p, uint32_t no, struct err *err)
+static int insert_cells(struct store *store, const struct plan_program *p, uint32_t no,
+                        struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = sql_prepare(store->db, "INSERT INTO cells(program, cell, name) VALUES(?1,?2,?3)",
@@ -80,14 +82,15 @@ static int insert_cells(struct store *store, const struct program *p, uint32_t n
     return rc;
 }
 
-static int insert_tasks(struct store *store, const struct program *p, uint32_t no, struct err *err)
+static int insert_tasks(struct store *store, const struct plan_program *p, uint32_t no,
+                        struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
     size_t n = program_n_tasks(p);
     int rc = sql_prepare(store->db, "INSERT INTO tasks(program, task, state) VALUES(?1,?2,?3)",
                          &stmt, err);
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        const struct stage *s = &p->stages[i % p->n_stages];
+        const struct plan_stage *s = &p->stages[i % p->n_stages];
         sql_bind_int(stmt, 1, no);
         sql_bind_int(stmt, 2, (int64_t)i);
         sql_bind_text(stmt, 3, task_state_name(s->n_after == 0 ? TASK_READY : TASK_WAITING));
@@ -97,7 +100,7 @@ static int insert_tasks(struct store *store, const struct program *p, uint32_t n
     return rc;
 }
 
-int create_tables(struct store *store, const struct program *p, const struct store_program *sp,
+int create_tables(struct store *store, const struct plan_program *p, const struct store_program *sp,
                   uint32_t *no, struct err *err)
 {
     assert(store != NULL && p != NULL && sp != NULL && no != NULL);
@@ -115,8 +118,8 @@ int create_tables(struct store *store, const struct program *p, const struct sto
     return rc == 0 && !store->replaying ? store_apparatus_sync(store, *no, p, err) : rc;
 }
 
-int create_first_row(struct store *store, const struct program *p, const struct store_program *sp,
-                     uint32_t no, struct err *err)
+int create_first_row(struct store *store, const struct plan_program *p,
+                     const struct store_program *sp, uint32_t no, struct err *err)
 {
     assert(store != NULL && p != NULL && sp != NULL);
     char hex[DIGEST_HEX_SIZE];
@@ -190,7 +193,7 @@ static int refuse_known(struct store *store, const struct digest *root, struct e
     return rc;
 }
 
-int store_program_create(struct store *store, const struct program *p,
+int store_program_create(struct store *store, const struct plan_program *p,
                          const struct store_submission *submission, uint32_t *no, struct err *err)
 {
     assert(store != NULL && p != NULL && submission != NULL && no != NULL);

@@ -121,10 +121,10 @@ int journal_check_end(struct store *store, const struct journal_file *f,
                       struct err *err) MUST_CHECK;
 
 /* create.c: the parts of store_program_create, within a transaction; sp->no is not used. */
-int create_tables(struct store *store, const struct program *p, const struct store_program *sp,
+int create_tables(struct store *store, const struct plan_program *p, const struct store_program *sp,
                   uint32_t *no, struct err *err) MUST_CHECK;
-int create_first_row(struct store *store, const struct program *p, const struct store_program *sp,
-                     uint32_t no, struct err *err) MUST_CHECK;
+int create_first_row(struct store *store, const struct plan_program *p,
+                     const struct store_program *sp, uint32_t no, struct err *err) MUST_CHECK;
 
 /* apply.c */
 int apply_row(struct store *store, const struct state_row *row, struct err *err) MUST_CHECK;

@@ -34,7 +34,7 @@ static int see_change(void *ctx, int64_t seq, const char *run, struct err *err)
     return 0;
 }
 
-int run_record_read(struct store *store, uint32_t program, const struct program *p,
+int run_record_read(struct store *store, uint32_t program, const struct plan_program *p,
                     struct run_record **out, struct err *err)
 {
     assert(store != NULL && out != NULL);
@@ -72,7 +72,7 @@ static int follow_row(void *ctx, int64_t seq, const char *text, struct err *err)
 }
 
 /* Begins at the first row again, now reading every row of a task. */
-static void begin_again(struct run_record **r, const struct program *p, struct run_reading *k)
+static void begin_again(struct run_record **r, const struct plan_program *p, struct run_reading *k)
 {
     run_record_free(*r);
     *r = k->record = run_record_create(p);
@@ -81,8 +81,9 @@ static void begin_again(struct run_record **r, const struct program *p, struct r
     k->last_row = 0;
 }
 
-static int follow(struct store *store, const struct program *p, const struct run_bounds *bounds,
-                  struct run_record **r, struct run_reading *k, struct err *err)
+static int follow(struct store *store, const struct plan_program *p,
+                  const struct run_bounds *bounds, struct run_record **r, struct run_reading *k,
+                  struct err *err)
 {
     struct digest head;
     int64_t n_rows = 0;
@@ -100,7 +101,7 @@ static int follow(struct store *store, const struct program *p, const struct run
     return rc;
 }
 
-int run_record_follow(struct store *store, uint32_t program, const struct program *p,
+int run_record_follow(struct store *store, uint32_t program, const struct plan_program *p,
                       const struct run_bounds *bounds, struct run_record **r, struct err *err)
 {
     assert(store != NULL && r != NULL && bounds->step > 0);

@@ -84,7 +84,7 @@ struct store_submission {
 
 /* Its own transaction: the program, its tasks and journal row 1, which has the root and [run]. Its
  * folder must exist. ERR_EXISTS: the root is known. Tasks without dependencies begin ready. */
-int store_program_create(struct store *store, const struct program *p,
+int store_program_create(struct store *store, const struct plan_program *p,
                          const struct store_submission *submission, uint32_t *no,
                          struct err *err) MUST_CHECK;
 

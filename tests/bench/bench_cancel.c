@@ -39,11 +39,11 @@ static void act(void *ctx, const struct core_act *a)
     (void)ctx, (void)a;
 }
 
-static void make_program(struct program *p)
+static void make_program(struct plan_program *p)
 {
     static size_t first;
-    static struct stage stages[N_STAGES] = {{.name = "train"}, {.name = "eval"}};
-    *p = (struct program){.name = "many", .n_stages = N_STAGES, .stages = stages};
+    static struct plan_stage stages[N_STAGES] = {{.name = "train"}, {.name = "eval"}};
+    *p = (struct plan_program){.name = "many", .n_stages = N_STAGES, .stages = stages};
     arena_init(&p->arena);
     stages[1].n_after = 1;
     stages[1].after = &first;
@@ -95,7 +95,7 @@ int main(int argc, char **argv)
     char *dir =
         xasprintf("%s/preregd-bench-XXXXXX", argc > 1 && argv[1][0] != '-' ? argv[1] : "/tmp");
     struct err err = {0};
-    struct program program;
+    struct plan_program program;
     struct store *store = NULL;
     struct core_config config;
     uv_loop_t loop;

@@ -89,7 +89,7 @@ enum { PART_TOML, PART_LOAD, PART_PROVE, PART_JSON, PART_ALL, PART_NR };
 static int check_once(const struct strbuf *text, double ms[PART_NR], struct err *err)
 {
     struct diag diag;
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     struct arena arena;
     struct toml_node *root = NULL;
     struct check_report report;

@@ -73,11 +73,11 @@ static void write_text(const char *folder, const char *name, const char *text, m
     free(path);
 }
 
-static struct program *make_program(const char *state, char **id, struct digest *root)
+static struct plan_program *make_program(const char *state, char **id, struct digest *root)
 {
     struct err err = {0};
     struct diag diag;
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     struct lock *lock = NULL;
     char cwd[4096];
     char *text = program_text();
@@ -179,7 +179,7 @@ static void make_state(const char *state)
     uint32_t no = 0;
     char *id = NULL;
     must(store_open(state, STORE_OWNER, &store, &err), &err);
-    struct program *p = make_program(state, &id, &root);
+    struct plan_program *p = make_program(state, &id, &root);
     must(store_program_create(store, p, &(struct store_submission){id, root, clock_wall(), {0}},
                               &no, &err),
          &err);

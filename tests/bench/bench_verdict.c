@@ -50,7 +50,7 @@ static void put_program(struct strbuf *sb, size_t n_seeds)
             "dense = { prior = 0.4, title = \"dense\" }\n");
 }
 
-static int make_program(size_t n_records, struct program **out, struct err *err)
+static int make_program(size_t n_records, struct plan_program **out, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
     struct diag diag;
@@ -73,7 +73,7 @@ static double score(size_t cell, size_t stage, size_t n_cells)
 
 static void fill(struct evidence *e)
 {
-    const struct program *p = e->program;
+    const struct plan_program *p = e->program;
     for (size_t cell = 0; cell < p->n_cells; cell++) {
         for (size_t stage = 0; stage < p->n_stages; stage++) {
             const struct evidence_value v = {.state = VALUE_KNOWN,
@@ -100,11 +100,11 @@ static double own_cpu_ms(void)
 }
 
 /* Records to the digest of verdict.json. */
-static int compute(const struct program *p, struct err *err)
+static int compute(const struct plan_program *p, struct err *err)
 {
     static const char root[] = "0000000000000000000000000000000000000000000000000000000000000000";
     struct evidence e;
-    struct verdict v;
+    struct table_verdict v;
     struct strbuf text = STRBUF_INIT;
     evidence_init(&e, p);
     fill(&e);
@@ -122,7 +122,7 @@ static int compute(const struct program *p, struct err *err)
     return rc;
 }
 
-static int write_records(const struct program *p, struct err *err)
+static int write_records(const struct plan_program *p, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
     strbuf_adds(&text, "{\"schema\":1,\"program\":\"many\",\"label\":\"made up\",\"records\":[\n");
@@ -155,7 +155,7 @@ static double say(const struct err *err)
 static double child_files(size_t n_records)
 {
     struct err err;
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     int rc = make_program(n_records, &p, &err);
     rc = rc == 0 ? write_records(p, &err) : rc;
     program_free(p);
@@ -165,7 +165,7 @@ static double child_files(size_t n_records)
 static double child_verdict(size_t n_records)
 {
     struct err err;
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     if (make_program(n_records, &p, &err) != 0) {
         return say(&err);
     }

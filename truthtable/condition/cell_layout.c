@@ -29,7 +29,7 @@ size_t layout_pair_b(const struct layout *l, size_t contrast, size_t setting, si
 
 /* Sorts cells into conditions, in the program's order; the r-th cell of each condition has the same
  * replicate levels. */
-static void lay_cells(struct layout *l, const struct program *p, struct arena *arena)
+static void lay_cells(struct layout *l, const struct plan_program *p, struct arena *arena)
 {
     l->n_replicates = 1;
     for (size_t f = 0; f < p->n_factors; f++) {
@@ -46,7 +46,7 @@ static void lay_cells(struct layout *l, const struct program *p, struct arena *a
 }
 
 /* How far apart two cells are whose levels differ by one in this factor alone. */
-static size_t stride_of(const struct program *p, size_t factor)
+static size_t stride_of(const struct plan_program *p, size_t factor)
 {
     size_t stride = 1;
     for (size_t f = factor + 1; f < p->n_factors; f++) {
@@ -56,7 +56,7 @@ static size_t stride_of(const struct program *p, size_t factor)
 }
 
 /* Whether `where` fixes the factor to one level. */
-static bool is_pinned(const struct contrast *k, size_t factor)
+static bool is_pinned(const struct plan_contrast *k, size_t factor)
 {
     for (size_t i = 0; i < k->n_where; i++) {
         if (k->where[i].factor == factor) {
@@ -68,13 +68,13 @@ static bool is_pinned(const struct contrast *k, size_t factor)
 
 /* Free factors are those whose levels make the settings of a contrast: not compared, not pinned,
  * not replicates. */
-static bool is_free(const struct program *p, const struct contrast *k, size_t factor)
+static bool is_free(const struct plan_program *p, const struct plan_contrast *k, size_t factor)
 {
     return factor != k->factor && !p->factors[factor].replicate && !is_pinned(k, factor);
 }
 
 /* Whether a condition is in the first arm: level a of the factor, and every pinned level. */
-static bool in_arm_a(const struct contrast *k, const struct condition *c)
+static bool in_arm_a(const struct plan_contrast *k, const struct plan_condition *c)
 {
     bool in = c->levels[k->factor] == k->level_a;
     for (size_t i = 0; i < k->n_where; i++) {
@@ -84,8 +84,8 @@ static bool in_arm_a(const struct contrast *k, const struct condition *c)
 }
 
 /* The levels of the free factors, "lr=0.002"; "all" if there is none. */
-static const char *setting_name(const struct program *p, const struct contrast *k,
-                                const struct condition *c, struct arena *arena)
+static const char *setting_name(const struct plan_program *p, const struct plan_contrast *k,
+                                const struct plan_condition *c, struct arena *arena)
 {
     struct strbuf name = STRBUF_INIT;
     for (size_t f = 0; f < p->n_factors; f++) {
@@ -100,8 +100,8 @@ static const char *setting_name(const struct program *p, const struct contrast *
 }
 
 /* The settings of a contrast, one for each condition of its first arm. */
-static void lay_contrast(struct contrast_layout *cl, const struct program *p,
-                         const struct contrast *k, struct arena *arena)
+static void lay_contrast(struct contrast_layout *cl, const struct plan_program *p,
+                         const struct plan_contrast *k, struct arena *arena)
 {
     size_t *conditions = arena_array(arena, p->n_conditions, sizeof(*conditions));
     cl->names = arena_array(arena, p->n_conditions, sizeof(*cl->names));
@@ -115,8 +115,8 @@ static void lay_contrast(struct contrast_layout *cl, const struct program *p,
     cl->shift = (k->level_b - k->level_a) * stride_of(p, k->factor);
 }
 
-static bool same_free_factors(const struct program *p, const struct contrast *a,
-                              const struct contrast *b)
+static bool same_free_factors(const struct plan_program *p, const struct plan_contrast *a,
+                              const struct plan_contrast *b)
 {
     for (size_t f = 0; f < p->n_factors; f++) {
         if (is_free(p, a, f) != is_free(p, b, f)) {
@@ -128,10 +128,10 @@ static bool same_free_factors(const struct program *p, const struct contrast *a,
 
 /* Both parts must have the same settings, or their differences could not be subtracted pair by
  * pair. */
-static void lay_difference(struct layout *l, const struct program *p, size_t index,
+static void lay_difference(struct layout *l, const struct plan_program *p, size_t index,
                            struct diag *diag)
 {
-    const struct contrast *k = &p->contrasts[index];
+    const struct plan_contrast *k = &p->contrasts[index];
     const struct contrast_layout *of = &l->contrasts[k->of];
     if (!same_free_factors(p, &p->contrasts[k->of], &p->contrasts[k->minus]) ||
         of->n_settings != l->contrasts[k->minus].n_settings) {
@@ -145,7 +145,8 @@ static void lay_difference(struct layout *l, const struct program *p, size_t ind
 }
 
 /* Differences come second, because they copy the settings of their parts. */
-void layout_init(struct layout *l, const struct program *p, struct arena *arena, struct diag *diag)
+void layout_init(struct layout *l, const struct plan_program *p, struct arena *arena,
+                 struct diag *diag)
 {
     *l = (struct layout){0};
     lay_cells(l, p, arena);

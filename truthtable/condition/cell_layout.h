@@ -30,7 +30,8 @@ struct layout {
 };
 
 /* A difference of contrasts whose settings do not match becomes an error in diag. */
-void layout_init(struct layout *l, const struct program *p, struct arena *arena, struct diag *diag);
+void layout_init(struct layout *l, const struct plan_program *p, struct arena *arena,
+                 struct diag *diag);
 
 size_t layout_cell(const struct layout *l, size_t condition, size_t replicate);
 /* The two cells of a pair, for a contrast that is not a difference. */

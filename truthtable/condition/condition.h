@@ -122,7 +122,7 @@ enum cond_use {
 /* NULL after an error, which is in `diag` with its place in grid.toml (text->place is that of the
  * string's opening quote). The tree lives in facts->arena. Parsing stops at a condition's first
  * error. */
-const struct cond *cond_parse(const struct cond_text *text, const struct program *p,
+const struct cond *cond_parse(const struct cond_text *text, const struct plan_program *p,
                               enum cond_use use, struct fact_table *facts, struct diag *diag);
 
 bool cond_is_truth(const struct cond *c);  /* is valid where a truth value is needed */
@@ -130,7 +130,7 @@ bool cond_is_number(const struct cond *c); /* is valid where a number is needed 
 bool cond_same(const struct cond *a, const struct cond *b); /* equal trees */
 const char *contrast_field_name(enum contrast_field f);
 /* Appends a form that is equal for equal trees, names spelled out: "contrast.arch[mmlu].mean". */
-void cond_print(const struct cond *c, const struct program *p, const struct fact_table *facts,
+void cond_print(const struct cond *c, const struct plan_program *p, const struct fact_table *facts,
                 struct strbuf *out);
 
 #endif

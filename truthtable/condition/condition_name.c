@@ -93,7 +93,7 @@ static size_t take_resolved(struct cond_parser *ps, const char *what, struct nam
 /* counter.NAME; the root and its point are already consumed, here and in the functions below. */
 static struct cond *parse_counter(struct cond_parser *ps, struct cond *c)
 {
-    const struct program *p = ps->program;
+    const struct plan_program *p = ps->program;
     c->index =
         take_resolved(ps, "counter", NAMED(p->counters, p->n_counters, struct counter, name));
     return ps->failed ? NULL : c;
@@ -146,13 +146,13 @@ static struct cond *parse_field(struct cond_parser *ps, struct cond *c)
 /* contrast.NAME.FIELD is pooled; contrast.NAME[MEASURE].FIELD is per measure. */
 static struct cond *parse_contrast(struct cond_parser *ps, struct cond *c)
 {
-    const struct program *p = ps->program;
-    c->index =
-        take_resolved(ps, "contrast", NAMED(p->contrasts, p->n_contrasts, struct contrast, name));
+    const struct plan_program *p = ps->program;
+    c->index = take_resolved(ps, "contrast",
+                             NAMED(p->contrasts, p->n_contrasts, struct plan_contrast, name));
     if (!ps->failed && token_is_char(&ps->tok, '[')) {
         cond_advance(ps);
-        c->measure =
-            take_resolved(ps, "measure", NAMED(p->measures, p->n_measures, struct measure, name));
+        c->measure = take_resolved(ps, "measure",
+                                   NAMED(p->measures, p->n_measures, struct plan_measure, name));
         if (ps->failed || !cond_expect(ps, ']')) {
             return NULL;
         }
@@ -174,9 +174,9 @@ static char *unquoted(struct cond_parser *ps, const struct token *t)
 
 /* Reports an unknown level with the nearest level of this factor. */
 static struct cond *fail_level(struct cond_parser *ps, const struct token *t,
-                               const struct factor *f)
+                               const struct plan_factor *f)
 {
-    struct named list = NAMED(f->levels, f->n_levels, struct level, text);
+    struct named list = NAMED(f->levels, f->n_levels, struct plan_level, text);
     (void)resolve(ps, t, "level", &list);
     return NULL;
 }
@@ -184,7 +184,7 @@ static struct cond *fail_level(struct cond_parser *ps, const struct token *t,
 /* The one factor that has this level. */
 static struct cond *parse_level_of_any(struct cond_parser *ps, struct cond *c)
 {
-    const struct program *p = ps->program;
+    const struct plan_program *p = ps->program;
     struct token t;
     if (!cond_take(ps, TOKEN_STRING, "a level in single quotes", &t)) {
         return NULL;
@@ -211,10 +211,10 @@ static struct cond *parse_level_of_any(struct cond_parser *ps, struct cond *c)
  * write. */
 static struct cond *parse_measure(struct cond_parser *ps, struct cond *c)
 {
-    const struct program *p = ps->program;
+    const struct plan_program *p = ps->program;
     struct token t;
     c->measure =
-        take_resolved(ps, "measure", NAMED(p->measures, p->n_measures, struct measure, name));
+        take_resolved(ps, "measure", NAMED(p->measures, p->n_measures, struct plan_measure, name));
     if (!ps->failed && token_is_char(&ps->tok, '.')) {
         return cond_fail(ps, ps->tok.offset,
                          "a mean of measure.%s is that of one level: measure.%s['LEVEL'].mean",
@@ -255,9 +255,10 @@ static size_t fact_index(struct fact_table *table, size_t stage, const struct to
 /* STAGE "." NAME; a fact's name is open: what a worker reports. */
 static struct cond *parse_fact(struct cond_parser *ps, struct cond *c)
 {
-    const struct program *p = ps->program;
+    const struct plan_program *p = ps->program;
     struct token t;
-    size_t stage = take_resolved(ps, "stage", NAMED(p->stages, p->n_stages, struct stage, name));
+    size_t stage =
+        take_resolved(ps, "stage", NAMED(p->stages, p->n_stages, struct plan_stage, name));
     if (ps->failed || !cond_expect(ps, '.') || !cond_take(ps, TOKEN_WORD, "a fact's name", &t)) {
         return NULL;
     }
@@ -289,13 +290,13 @@ static struct cond *take_field(struct cond_parser *ps, struct cond *c, enum inst
 /* Instruments never bind a verdict, so only forecasts may read them. */
 static struct cond *parse_instrument(struct cond_parser *ps, struct cond *c)
 {
-    const struct program *p = ps->program;
+    const struct plan_program *p = ps->program;
     if (ps->use != COND_USE_FORECAST) {
         return cond_fail(ps, c->offset,
                          "instruments say what the data says and never bind: forecasts only");
     }
     c->index = take_resolved(ps, "instrument",
-                             NAMED(p->instruments, p->n_instruments, struct instrument, name));
+                             NAMED(p->instruments, p->n_instruments, struct plan_instrument, name));
     if (ps->failed || !cond_expect(ps, '.')) {
         return NULL;
     }
@@ -331,7 +332,7 @@ struct cond *cond_parse_name(struct cond_parser *ps)
 }
 
 /* A level of the ratio's factor. */
-static bool take_level(struct cond_parser *ps, const struct factor *f, size_t *level)
+static bool take_level(struct cond_parser *ps, const struct plan_factor *f, size_t *level)
 {
     struct token t;
     if (!cond_expect(ps, ',') || !cond_take(ps, TOKEN_STRING, "a level in single quotes", &t)) {
@@ -344,7 +345,7 @@ static bool take_level(struct cond_parser *ps, const struct factor *f, size_t *l
 /* ratio(fact.STAGE.NAME, factor, 'a', 'b'): both levels belong to one factor, and differ. */
 struct cond *cond_parse_ratio(struct cond_parser *ps)
 {
-    const struct program *p = ps->program;
+    const struct plan_program *p = ps->program;
     struct cond *c = cond_new(ps, COND_RATIO, ps->tok.offset);
     struct token t;
     cond_advance(ps);
@@ -358,7 +359,8 @@ struct cond *cond_parse_ratio(struct cond_parser *ps)
     if (!cond_expect(ps, '.') || parse_fact(ps, c) == NULL || !cond_expect(ps, ',')) {
         return NULL;
     }
-    c->factor = take_resolved(ps, "factor", NAMED(p->factors, p->n_factors, struct factor, name));
+    c->factor =
+        take_resolved(ps, "factor", NAMED(p->factors, p->n_factors, struct plan_factor, name));
     if (ps->failed || !take_level(ps, &p->factors[c->factor], &c->level_a) ||
         !take_level(ps, &p->factors[c->factor], &c->level_b)) {
         return NULL;

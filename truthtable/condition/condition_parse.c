@@ -310,7 +310,7 @@ static struct cond *parse_or(struct cond_parser *ps)
 }
 
 /* Compiles one condition. The whole text must be consumed, and the result must be a truth value. */
-const struct cond *cond_parse(const struct cond_text *text, const struct program *p,
+const struct cond *cond_parse(const struct cond_text *text, const struct plan_program *p,
                               enum cond_use use, struct fact_table *facts, struct diag *diag)
 {
     struct cond_parser ps = {.text = text,

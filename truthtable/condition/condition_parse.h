@@ -8,7 +8,7 @@
 
 struct cond_parser {
     const struct cond_text *text;
-    const struct program *program;
+    const struct plan_program *program;
     enum cond_use use;
     struct fact_table *facts;
     struct diag *diag;

@@ -8,7 +8,7 @@
 #include "truthtable/condition/condition.h"
 
 /* The operands in parentheses, separated by the operator. */
-static void print_joined(const struct cond *c, const char *between, const struct program *p,
+static void print_joined(const struct cond *c, const char *between, const struct plan_program *p,
                          const struct fact_table *facts, struct strbuf *out)
 {
     strbuf_addc(out, '(');
@@ -20,7 +20,7 @@ static void print_joined(const struct cond *c, const char *between, const struct
 }
 
 /* A function or prefix operator: its name and the operands in parentheses. */
-static void print_call(const struct cond *c, const char *name, const struct program *p,
+static void print_call(const struct cond *c, const char *name, const struct plan_program *p,
                        const struct fact_table *facts, struct strbuf *out)
 {
     strbuf_adds(out, name);
@@ -36,7 +36,7 @@ static void print_number(double v, struct strbuf *out)
 }
 
 /* A chain keeps its links in the order written: a < b <= c. */
-static void print_chain(const struct cond *c, const struct program *p,
+static void print_chain(const struct cond *c, const struct plan_program *p,
                         const struct fact_table *facts, struct strbuf *out)
 {
     static const char *const relops[] = {" < ", " <= ", " > ", " >= ", " == ", " != "};
@@ -58,7 +58,7 @@ static void print_level(const char *level, struct strbuf *out)
 }
 
 /* The names behind the indices, looked up in the program. */
-static void print_name(const struct cond *c, const struct program *p,
+static void print_name(const struct cond *c, const struct plan_program *p,
                        const struct fact_table *facts, struct strbuf *out)
 {
     if (c->kind == COND_COUNTER) {
@@ -82,10 +82,10 @@ static void print_name(const struct cond *c, const struct program *p,
 }
 
 /* ratio(fact.STAGE.NAME, factor, 'a', 'b'). */
-static void print_ratio(const struct cond *c, const struct program *p,
+static void print_ratio(const struct cond *c, const struct plan_program *p,
                         const struct fact_table *facts, struct strbuf *out)
 {
-    const struct factor *f = &p->factors[c->factor];
+    const struct plan_factor *f = &p->factors[c->factor];
     strbuf_adds(out, "ratio(");
     print_name(c, p, facts, out);
     strbuf_addf(out, ", %s, ", f->name);
@@ -96,7 +96,7 @@ static void print_ratio(const struct cond *c, const struct program *p,
 }
 
 /* The switch names every kind, so that a new one cannot be forgotten. */
-void cond_print(const struct cond *c, const struct program *p, const struct fact_table *facts,
+void cond_print(const struct cond *c, const struct plan_program *p, const struct fact_table *facts,
                 struct strbuf *out)
 {
     switch (c->kind) {

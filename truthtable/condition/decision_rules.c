@@ -20,10 +20,10 @@ bool rules_in_counters(const struct rules *r, size_t measure)
  * discards the rules. */
 static void compile_conditions(struct rules *r, struct diag *diag)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     r->inputs = arena_array(&r->arena, p->n_inputs, sizeof(*r->inputs));
     for (size_t i = 0; i < p->n_inputs; i++) {
-        const struct input *in = &p->inputs[i];
+        const struct plan_input *in = &p->inputs[i];
         r->inputs[i] = arena_array(&r->arena, in->n_levels, sizeof(**r->inputs));
         for (size_t l = 0; l < in->n_levels; l++) {
             r->inputs[i][l] =
@@ -52,11 +52,11 @@ static struct threshold threshold_of(double value, const char *text)
 
 static void compile_thresholds(struct rules *r)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     r->floors = arena_array(&r->arena, p->n_measures, sizeof(*r->floors));
     r->best_arms = arena_array(&r->arena, p->n_measures, sizeof(*r->best_arms));
     for (size_t m = 0; m < p->n_measures; m++) {
-        const struct measure *me = &p->measures[m];
+        const struct plan_measure *me = &p->measures[m];
         r->floors[m] = threshold_of(me->floor, me->floor_text);
         r->best_arms[m] = threshold_of(me->best_arm, me->best_arm_text);
     }
@@ -65,7 +65,7 @@ static void compile_thresholds(struct rules *r)
 /* The priors of the first bayes instrument that names the contrast. */
 static struct prior_sds prior_sds_of(struct rules *r, const char *contrast)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     for (size_t i = 0; i < p->n_instruments; i++) {
         const cJSON *named = json_member(p->instruments[i].spec, "contrast");
         const cJSON *priors = json_member(p->instruments[i].spec, "priors");
@@ -88,9 +88,9 @@ static struct prior_sds prior_sds_of(struct rules *r, const char *contrast)
 /* Without a binding counter, "cleared" is not defined. */
 static void check_cleared(const struct rules *r, struct diag *diag)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     for (size_t k = 0; k < p->n_contrasts && p->binding_counter == INDEX_NONE; k++) {
-        const struct contrast *c = &p->contrasts[k];
+        const struct plan_contrast *c = &p->contrasts[k];
         for (size_t m = 0; m < p->n_measures && c->over == OVER_CLEARED; m++) {
             if (rules_in_counters(r, m)) {
                 diag_add(diag, DIAG_ERROR, c->place.line, c->place.column,
@@ -104,7 +104,7 @@ static void check_cleared(const struct rules *r, struct diag *diag)
 /* Which rows fire is then a matter of whole words: tables may have 2^18 rows. */
 static void mask_rows(struct rules *r)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     r->n_row_words = (p->n_rows + 63) / 64;
     r->row_masks = arena_array(&r->arena, p->n_table_inputs, sizeof(*r->row_masks));
     for (size_t i = 0; i < p->n_table_inputs; i++) {
@@ -120,7 +120,8 @@ static void mask_rows(struct rules *r)
 }
 
 /* t(0.975) is computed here once, because a search evaluates thousands of readings. */
-int rules_compile(const struct program *p, struct rules *out, struct diag *diag, struct err *err)
+int rules_compile(const struct plan_program *p, struct rules *out, struct diag *diag,
+                  struct err *err)
 {
     size_t n_errors = diag->n_errors;
     *out = (struct rules){.program = p};

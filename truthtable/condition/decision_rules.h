@@ -29,7 +29,7 @@ struct prior_sds { /* of the bayes instrument that names a contrast */
 
 struct rules {
     struct arena arena;
-    const struct program *program;
+    const struct plan_program *program;
     struct layout layout;
     struct fact_table facts;
     const struct cond ***inputs;   /* [input][level] */
@@ -44,7 +44,7 @@ struct rules {
 };
 
 /* Reports every error of every condition in one go; ERR_INVALID when there was any. */
-int rules_compile(const struct program *p, struct rules *out, struct diag *diag,
+int rules_compile(const struct plan_program *p, struct rules *out, struct diag *diag,
                   struct err *err) MUST_CHECK;
 void rules_release(struct rules *r);
 

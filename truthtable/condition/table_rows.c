@@ -13,17 +13,17 @@
 
 /* One mapping: what it reads, what it counts, and where its texts live. */
 struct mapping {
-    const struct program *program;
+    const struct plan_program *program;
     struct table_rows *rows;
     struct arena *arena;
 };
 
-static size_t n_levels_of(const struct program *p, size_t table_input)
+static size_t n_levels_of(const struct plan_program *p, size_t table_input)
 {
     return p->inputs[p->table_inputs[table_input]].n_levels;
 }
 
-size_t table_combination_of(const struct program *p, const size_t *levels)
+size_t table_combination_of(const struct plan_program *p, const size_t *levels)
 {
     size_t index = 0;
     for (size_t i = 0; i < p->n_table_inputs; i++) {
@@ -33,7 +33,7 @@ size_t table_combination_of(const struct program *p, const size_t *levels)
 }
 
 /* "magnitude decisive, cleared 0", from its number. */
-static const char *combination_text(const struct program *p, size_t index, struct arena *arena)
+static const char *combination_text(const struct plan_program *p, size_t index, struct arena *arena)
 {
     struct strbuf sb = STRBUF_INIT;
     size_t *levels = xcalloc(p->n_table_inputs + 1, sizeof(*levels));
@@ -42,7 +42,7 @@ static const char *combination_text(const struct program *p, size_t index, struc
         index /= n_levels_of(p, i);
     }
     for (size_t i = 0; i < p->n_table_inputs; i++) {
-        const struct input *in = &p->inputs[p->table_inputs[i]];
+        const struct plan_input *in = &p->inputs[p->table_inputs[i]];
         strbuf_addf(&sb, "%s%s %s", i > 0 ? ", " : "", in->name, in->levels[levels[i]].name);
     }
     const char *text = arena_strdup(arena, sb.len > 0 ? sb.buf : "no inputs");
@@ -54,7 +54,7 @@ static const char *combination_text(const struct program *p, size_t index, struc
 /* Lists the first combinations without a row and counts the others. */
 static void report_holes(const struct mapping *m, const size_t *row_of, struct diag *diag)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     struct table_rows *t = m->rows;
     for (uint64_t i = 0; i < t->n_combinations; i++) {
         if (row_of[i] != INDEX_NONE) {
@@ -75,7 +75,7 @@ static void report_holes(const struct mapping *m, const size_t *row_of, struct d
 /* The row of every combination; clashes are reported on the way. */
 static size_t *rows_by_combination(const struct mapping *m, struct diag *diag)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     struct table_rows *t = m->rows;
     size_t *row_of = xreallocarray(NULL, (size_t)t->n_combinations, sizeof(*row_of));
     for (uint64_t i = 0; i < t->n_combinations; i++) {
@@ -94,7 +94,7 @@ static size_t *rows_by_combination(const struct mapping *m, struct diag *diag)
     return row_of;
 }
 
-size_t *table_rows_map(const struct program *p, struct table_rows *out, struct arena *arena,
+size_t *table_rows_map(const struct plan_program *p, struct table_rows *out, struct arena *arena,
                        struct diag *diag)
 {
     const struct mapping m = {.program = p, .rows = out, .arena = arena};
@@ -113,7 +113,7 @@ size_t *table_rows_map(const struct program *p, struct table_rows *out, struct a
     return row_of;
 }
 
-int table_is_total(const struct program *p, struct err *err)
+int table_is_total(const struct plan_program *p, struct err *err)
 {
     struct table_rows rows;
     struct arena arena;

@@ -23,16 +23,16 @@ struct table_rows {
 
 /* The number of a combination of levels ([table input]), in mixed radix with the first input most
  * significant. */
-size_t table_combination_of(const struct program *p, const size_t *levels);
+size_t table_combination_of(const struct plan_program *p, const size_t *levels);
 
 /* Returns the row of every combination, INDEX_NONE for a hole, and adds holes and clashes to diag
  * as errors. NULL, and an error, where there are more than TABLE_COMBINATIONS_MAX. The caller frees
  * it; texts live in `arena`. */
-size_t *table_rows_map(const struct program *p, struct table_rows *out, struct arena *arena,
+size_t *table_rows_map(const struct plan_program *p, struct table_rows *out, struct arena *arena,
                        struct diag *diag);
 
 /* 0 when every combination of input levels has exactly one row; else ERR_INVALID and the first that
  * does not. Checked wherever a verdict is computed, for not every plan has been through check. */
-int table_is_total(const struct program *p, struct err *err) MUST_CHECK;
+int table_is_total(const struct plan_program *p, struct err *err) MUST_CHECK;
 
 #endif

@@ -10,7 +10,7 @@
 #include "truthtable/evaluate/evaluation.h"
 
 struct evaluating {
-    const struct evaluation *ev;
+    const struct table_evaluation *ev;
     enum truth otherwise;
     const char *why; /* the first reason met for something unknown */
 };
@@ -26,10 +26,10 @@ static void note_why(struct evaluating *x, const char *why)
 }
 
 /* Geometric mean of fact(a) / fact(b) over the cells that differ in the factor alone. */
-static struct number ratio_of(const struct evaluation *ev, const struct cond *c)
+static struct number ratio_of(const struct table_evaluation *ev, const struct cond *c)
 {
     assert(c->kind == COND_RATIO);
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     const struct number *facts = &ev->reading->facts[c->fact * p->n_cells];
     const bool *excluded = &ev->reading->fact_excluded[c->fact * p->n_cells];
     /* Cells that differ in the factor alone are a fixed number of cells apart. */
@@ -64,10 +64,10 @@ static struct number ratio_of(const struct evaluation *ev, const struct cond *c)
 }
 
 /* The mean of a fact over the cells that are left. */
-static struct number fact_mean(const struct evaluation *ev, size_t fact)
+static struct number fact_mean(const struct table_evaluation *ev, size_t fact)
 {
     assert(fact < ev->rules->facts.n);
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     struct number sum = number_point(0);
     size_t n = 0;
     for (size_t i = fact * p->n_cells; i < (fact + 1) * p->n_cells; i++) {
@@ -80,7 +80,7 @@ static struct number fact_mean(const struct evaluation *ev, size_t fact)
 }
 
 /* A field of a figure that evaluate_contrasts() has computed. */
-static struct number contrast_value(const struct evaluation *ev, const struct cond *c)
+static struct number contrast_value(const struct table_evaluation *ev, const struct cond *c)
 {
     assert(c->kind == COND_CONTRAST && c->index < ev->rules->program->n_contrasts);
     const struct figure *f =
@@ -102,7 +102,7 @@ static struct number fold(struct evaluating *x, const struct cond *c,
 }
 
 /* In a verdict no instrument has an answer; only forecasts are evaluated with some. */
-static const struct instrument_answer *instrument_answer(const struct evaluation *ev,
+static const struct instrument_answer *instrument_answer(const struct table_evaluation *ev,
                                                          const struct cond *c)
 {
     static const struct instrument_answer none = {
@@ -223,8 +223,8 @@ static enum truth truth_at(struct evaluating *x, const struct cond *c)
 }
 
 /* *why is set only if the result is unknown. A truth that is known may rest on unknown parts. */
-enum truth evaluation_truth(const struct evaluation *ev, const struct cond *c, enum truth otherwise,
-                            const char **why)
+enum truth evaluation_truth(const struct table_evaluation *ev, const struct cond *c,
+                            enum truth otherwise, const char **why)
 {
     assert(c != NULL); /* conditions that do not compile are never evaluated */
     struct evaluating x = {.ev = ev, .otherwise = otherwise};
@@ -236,7 +236,7 @@ enum truth evaluation_truth(const struct evaluation *ev, const struct cond *c, e
 }
 
 /* For numbers outside of a comparison, as the effects show them. */
-struct number evaluation_number(const struct evaluation *ev, const struct cond *c)
+struct number evaluation_number(const struct table_evaluation *ev, const struct cond *c)
 {
     assert(c != NULL);
     struct evaluating x = {.ev = ev, .otherwise = TRUTH_UNKNOWN};

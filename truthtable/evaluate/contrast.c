@@ -25,7 +25,7 @@ struct pairs {
 };
 
 struct contrasting {
-    struct evaluation *ev;
+    struct table_evaluation *ev;
     struct pairs *pairs; /* [contrast * n_measures + measure] */
     bool *marks;         /* scratch, [cell] */
 };
@@ -50,14 +50,14 @@ static struct number sum_mean(const struct sum *s, const char *why_none)
 }
 
 /* The scores of one measure, [cell]. */
-static const struct score *scores_of(const struct evaluation *ev, size_t measure)
+static const struct score *scores_of(const struct table_evaluation *ev, size_t measure)
 {
     return &ev->reading->scores[measure * ev->rules->program->n_cells];
 }
 
 /* Both arms drop a pair that either of them lost, so the difference of the arms' means is the
  * contrast's mean. */
-struct number arm_mean(const struct evaluation *ev, size_t contrast, size_t measure, bool b)
+struct number arm_mean(const struct table_evaluation *ev, size_t contrast, size_t measure, bool b)
 {
     assert(contrast < ev->rules->program->n_contrasts && measure < ev->rules->program->n_measures);
     assert(!ev->rules->program->contrasts[contrast].is_difference); /* it has no arms */
@@ -80,11 +80,12 @@ struct number arm_mean(const struct evaluation *ev, size_t contrast, size_t meas
 
 /* Averages conditions, not cells, so that excluded cells do not shift the weight of conditions. For
  * a level of a replicate factor every condition has cells. */
-struct number level_mean(const struct evaluation *ev, size_t measure, size_t factor, size_t level)
+struct number level_mean(const struct table_evaluation *ev, size_t measure, size_t factor,
+                         size_t level)
 {
     assert(factor < ev->rules->program->n_factors &&
            level < ev->rules->program->factors[factor].n_levels);
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     const struct layout *l = &ev->rules->layout;
     const struct score *scores = scores_of(ev, measure);
     bool replicate = p->factors[factor].replicate;
@@ -125,7 +126,7 @@ static bool has_spread(const double *d, size_t n, double scale)
 }
 
 /* Notes the cells of a replicate that have no value, in room for two of each replicate. */
-static void pair_exclude(const struct evaluation *ev, const struct score *scores,
+static void pair_exclude(const struct table_evaluation *ev, const struct score *scores,
                          const size_t cells[2], struct condition_pair *out)
 {
     if (out->excluded == NULL) {
@@ -143,7 +144,7 @@ static void pair_exclude(const struct evaluation *ev, const struct score *scores
 
 /* Which cell represents one that a figure leaves out, [cell]. INDEX_NONE: it is not left out;
  * itself: none does yet; else the first of its copies that is left. For free(). */
-static size_t *new_stands(const struct evaluation *ev)
+static size_t *new_stands(const struct table_evaluation *ev)
 {
     const size_t n = ev->rules->program->n_cells;
     size_t *stands = xcalloc(n, sizeof(*stands));
@@ -169,8 +170,8 @@ static const char *copy_among(const struct score *scores, size_t *stands, size_t
 }
 
 /* The first copy among the pairs of two conditions that are left. */
-static const char *first_copy(const struct evaluation *ev, const struct score *scores, size_t a,
-                              size_t b)
+static const char *first_copy(const struct table_evaluation *ev, const struct score *scores,
+                              size_t a, size_t b)
 {
     const struct layout *l = &ev->rules->layout;
     const char *copy = NULL;
@@ -202,7 +203,7 @@ static const char *first_copy(const struct evaluation *ev, const struct score *s
 
 /* Compares any two conditions, for verdict.json's "pairs". The same rules as for contrasts hold:
  * pairs are dropped as a whole, and copies have no standard error. */
-struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measure, size_t a,
+struct condition_pair evaluation_pair(const struct table_evaluation *ev, size_t measure, size_t a,
                                       size_t b)
 {
     assert(a < ev->rules->program->n_conditions && b < ev->rules->program->n_conditions);
@@ -306,9 +307,9 @@ static const struct pairs *pair_any(struct contrasting *ct, size_t contrast, siz
 static void pair_difference(struct contrasting *ct, size_t contrast, size_t measure,
                             struct pairs *out)
 {
-    const struct program *p = ct->ev->rules->program;
+    const struct plan_program *p = ct->ev->rules->program;
     const struct layout *l = &ct->ev->rules->layout;
-    const struct contrast *k = &p->contrasts[contrast];
+    const struct plan_contrast *k = &p->contrasts[contrast];
     const struct pairs *of = pair_any(ct, k->of, measure);
     const struct pairs *minus = pair_any(ct, k->minus, measure);
     bool any = false;
@@ -326,11 +327,11 @@ static void pair_difference(struct contrasting *ct, size_t contrast, size_t meas
 }
 
 /* The cells of a pair of a contrast: two, or of a difference four. */
-static size_t pair_cells(const struct evaluation *ev, size_t contrast, size_t pair,
+static size_t pair_cells(const struct table_evaluation *ev, size_t contrast, size_t pair,
                          size_t cells[static 4])
 {
     const struct layout *l = &ev->rules->layout;
-    const struct contrast *k = &ev->rules->program->contrasts[contrast];
+    const struct plan_contrast *k = &ev->rules->program->contrasts[contrast];
     for (size_t i = 0; i < (k->is_difference ? 2 : 1); i++) {
         const size_t plain = !k->is_difference ? contrast : i == 0 ? k->of : k->minus;
         const size_t setting = pair / l->n_replicates;
@@ -454,7 +455,7 @@ static void spread_fields(struct figure *f, const struct rules *rules, const dou
 }
 
 /* The least n of an arm's scores that are left; 0: one has none. */
-static int64_t arm_items(const struct evaluation *ev, size_t contrast, size_t measure, bool b)
+static int64_t arm_items(const struct table_evaluation *ev, size_t contrast, size_t measure, bool b)
 {
     const struct layout *l = &ev->rules->layout;
     const struct score *scores = scores_of(ev, measure);
@@ -478,9 +479,10 @@ static int64_t arm_items(const struct evaluation *ev, size_t contrast, size_t me
 
 /* The variance of a contrast's mean from sampling items: p(1 - p)/n of each arm, p its mean. All
  * cells of an arm answer the same items, so that replicates and settings do not make it less. */
-static struct number item_variance(const struct evaluation *ev, size_t contrast, size_t measure)
+static struct number item_variance(const struct table_evaluation *ev, size_t contrast,
+                                   size_t measure)
 {
-    const struct contrast *k = &ev->rules->program->contrasts[contrast];
+    const struct plan_contrast *k = &ev->rules->program->contrasts[contrast];
     if (k->is_difference) {
         return number_add(item_variance(ev, k->of, measure), item_variance(ev, k->minus, measure));
     }
@@ -503,7 +505,7 @@ static struct number item_variance(const struct evaluation *ev, size_t contrast,
 
 /* Over items: the interval is the normal one. An arm that is always right or never shows no spread
  * of its items either. */
-static void item_fields(const struct evaluation *ev, size_t contrast, size_t measure,
+static void item_fields(const struct table_evaluation *ev, size_t contrast, size_t measure,
                         struct figure *f)
 {
     if (!measure_is_share(&ev->rules->program->measures[measure])) {
@@ -613,10 +615,10 @@ static void figure_of_measure(struct contrasting *ct, size_t contrast, size_t me
 }
 
 /* Whether a measure is among those a contrast is over. */
-enum truth contrast_pools(const struct evaluation *ev, size_t contrast, size_t measure)
+enum truth contrast_pools(const struct table_evaluation *ev, size_t contrast, size_t measure)
 {
     assert(contrast < ev->rules->program->n_contrasts && measure < ev->rules->program->n_measures);
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     if (!p->measures[measure].counted) {
         return TRUTH_FALSE;
     }
@@ -665,8 +667,8 @@ static void pooled_fields(struct figure *f, const struct number *d, size_t n)
  * and every field is unknown. */
 static void figure_pooled(struct contrasting *ct, size_t contrast)
 {
-    struct evaluation *ev = ct->ev;
-    const struct program *p = ev->rules->program;
+    struct table_evaluation *ev = ct->ev;
+    const struct plan_program *p = ev->rules->program;
     size_t n_settings = ev->rules->layout.contrasts[contrast].n_settings;
     struct figure *f = &ev->pooled[contrast];
     struct number *d = arena_array(ev->arena, n_settings * p->n_measures, sizeof(*d));
@@ -705,10 +707,10 @@ static void figure_pooled(struct contrasting *ct, size_t contrast)
 }
 
 /* Per-measure figures first: pooled ones are made of their settings. */
-void evaluate_contrasts(struct evaluation *ev)
+void evaluate_contrasts(struct table_evaluation *ev)
 {
     assert(ev->gates != NULL || ev->rules->program->n_measures == 0); /* after the gates */
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     struct contrasting ct = {.ev = ev};
     ct.pairs = arena_array(ev->arena, p->n_contrasts * p->n_measures, sizeof(*ct.pairs));
     /* Scratch for lists of excluded cells; clear between figures. */

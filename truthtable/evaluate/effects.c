@@ -26,7 +26,7 @@ struct effect {
 };
 
 struct gathering {
-    const struct evaluation *ev;
+    const struct table_evaluation *ev;
     struct effect *list;
     size_t n;
     size_t cap;
@@ -101,7 +101,7 @@ static void gather(struct gathering *g, const struct effect *want)
 /* The measures behind a pooled figure, including those that may still clear. */
 static void gather_members(struct gathering *g, size_t contrast)
 {
-    const struct program *p = g->ev->rules->program;
+    const struct plan_program *p = g->ev->rules->program;
     for (size_t m = 0; m < p->n_measures; m++) {
         if (contrast_pools(g->ev, contrast, m) != TRUTH_FALSE) {
             gather(g, &(struct effect){.kind = COND_CONTRAST, .index = contrast, .measure = m});
@@ -136,16 +136,16 @@ static void gather_condition(struct gathering *g, const struct cond *c)
 static void gather_all(struct gathering *g)
 {
     const struct rules *r = g->ev->rules;
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     for (size_t i = 0; i < p->n_table_inputs; i++) {
-        const struct input *in = &p->inputs[p->table_inputs[i]];
+        const struct plan_input *in = &p->inputs[p->table_inputs[i]];
         g->reader = in->name;
         for (size_t l = 0; l < in->n_levels; l++) {
             gather_condition(g, r->inputs[p->table_inputs[i]][l]);
         }
     }
     for (size_t i = 0; i < p->n_validity; i++) {
-        const struct validity *v = &p->validity[i];
+        const struct plan_validity *v = &p->validity[i];
         const char *ignored = NULL;
         if (v->on_fail == ON_FAIL_VOID && !v->timing &&
             evaluation_truth(g->ev, r->validity[i], TRUTH_UNKNOWN, &ignored) != TRUTH_TRUE) {
@@ -158,7 +158,7 @@ static void gather_all(struct gathering *g)
 /* ---- an element ---- */
 
 /* What is subtracted: the two levels, or the two contrasts. */
-static void put_sides(cJSON *o, const struct program *p, const struct contrast *k)
+static void put_sides(cJSON *o, const struct plan_program *p, const struct plan_contrast *k)
 {
     json_put_string(o, "a",
                     k->is_difference ? p->contrasts[k->of].name
@@ -199,9 +199,9 @@ static void put_value_and_why(cJSON *o, const struct number *x)
 }
 
 /* The name as the conditions write it. */
-static const char *name_of(const struct evaluation *ev, const struct effect *e)
+static const char *name_of(const struct table_evaluation *ev, const struct effect *e)
 {
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     if (e->kind == COND_CONTRAST) {
         const char *name = p->contrasts[e->index].name;
         return e->measure == INDEX_NONE
@@ -216,17 +216,17 @@ static const char *name_of(const struct evaluation *ev, const struct effect *e)
 }
 
 /* The metric is named as well, for measures without a known unit. */
-static void put_unit(cJSON *o, const struct program *p, size_t measure)
+static void put_unit(cJSON *o, const struct plan_program *p, size_t measure)
 {
-    const struct measure *m = &p->measures[measure];
+    const struct plan_measure *m = &p->measures[measure];
     json_put_string(o, "unit", measure_unit(p, m));
     json_put_string(o, "metric", m->metric_text);
 }
 
 /* One contrast in one measure. */
-static void put_difference(cJSON *o, const struct evaluation *ev, const struct effect *e)
+static void put_difference(cJSON *o, const struct table_evaluation *ev, const struct effect *e)
 {
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     const struct figure *f = &ev->per_measure[e->index * p->n_measures + e->measure];
     json_put_string(o, "kind", "difference");
     put_sides(o, p, &p->contrasts[e->index]);
@@ -237,9 +237,9 @@ static void put_difference(cJSON *o, const struct evaluation *ev, const struct e
 }
 
 /* The unit that all measures share that a pooled figure may be over; null: they share none. */
-static void put_pooled_unit(cJSON *o, const struct evaluation *ev, size_t contrast)
+static void put_pooled_unit(cJSON *o, const struct table_evaluation *ev, size_t contrast)
 {
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     const char *unit = NULL;
     bool mixed = false;
     for (size_t m = 0; m < p->n_measures; m++) {
@@ -254,10 +254,10 @@ static void put_pooled_unit(cJSON *o, const struct evaluation *ev, size_t contra
 }
 
 /* A pooled figure has a range over its pairs instead of an interval. */
-static void put_pooled(cJSON *o, const struct evaluation *ev, const struct effect *e)
+static void put_pooled(cJSON *o, const struct table_evaluation *ev, const struct effect *e)
 {
-    const struct program *p = ev->rules->program;
-    const struct contrast *k = &p->contrasts[e->index];
+    const struct plan_program *p = ev->rules->program;
+    const struct plan_contrast *k = &p->contrasts[e->index];
     const struct figure *f = &ev->pooled[e->index];
     json_put_string(o, "kind", "pooled");
     put_sides(o, p, k);
@@ -270,9 +270,9 @@ static void put_pooled(cJSON *o, const struct evaluation *ev, const struct effec
 }
 
 /* A counter, with the measures that clear and those that may. */
-static void put_counter(cJSON *o, const struct evaluation *ev, const struct effect *e)
+static void put_counter(cJSON *o, const struct table_evaluation *ev, const struct effect *e)
 {
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     cJSON *clear = json_array();
     cJSON *open = json_array();
     int64_t n = 0;
@@ -297,9 +297,9 @@ static void put_counter(cJSON *o, const struct evaluation *ev, const struct effe
 }
 
 /* The mean of a level; n counts the cells that have a score. */
-static void put_arm(cJSON *o, const struct evaluation *ev, const struct effect *e)
+static void put_arm(cJSON *o, const struct table_evaluation *ev, const struct effect *e)
 {
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     const struct cond *c = e->cond;
     int64_t n = 0;
     for (size_t i = 0; i < p->n_cells; i++) {
@@ -314,7 +314,7 @@ static void put_arm(cJSON *o, const struct evaluation *ev, const struct effect *
 }
 
 /* Facts have no unit: a worker may report anything. */
-static void put_fact(cJSON *o, const struct evaluation *ev, const struct effect *e)
+static void put_fact(cJSON *o, const struct table_evaluation *ev, const struct effect *e)
 {
     const struct number value = evaluation_number(ev, e->cond);
     json_put_string(o, "kind", e->kind == COND_RATIO ? "ratio" : "fact");
@@ -323,7 +323,7 @@ static void put_fact(cJSON *o, const struct evaluation *ev, const struct effect 
 }
 
 /* One element of "effects", by kind. */
-static cJSON *effect_json(const struct evaluation *ev, const struct effect *e)
+static cJSON *effect_json(const struct table_evaluation *ev, const struct effect *e)
 {
     cJSON *o = json_object();
     json_put_string(o, "name", name_of(ev, e));
@@ -343,9 +343,9 @@ static cJSON *effect_json(const struct evaluation *ev, const struct effect *e)
 }
 
 /* Two passes: what is read, then its values. */
-cJSON *effects_json(const struct evaluation *ev)
+cJSON *effects_json(const struct table_evaluation *ev)
 {
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     struct gathering g = {.ev = ev};
     cJSON *list = json_array();
     g.figures = xcalloc(p->n_contrasts * (p->n_measures + 1), sizeof(*g.figures));
@@ -401,15 +401,15 @@ static cJSON *error_json(const char *task, const char *what)
 }
 
 /* "CELL/STAGE", as commands take it. */
-static const char *task_name(const struct evaluation *ev, size_t task)
+static const char *task_name(const struct table_evaluation *ev, size_t task)
 {
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     return arena_printf(ev->arena, "%s/%s", p->cells[task / p->n_stages].name,
                         p->stages[task % p->n_stages].name);
 }
 
 /* The task that started the loss, which may be an earlier one of the cell. */
-static cJSON *lost_task(const struct evaluation *ev, const struct coverage *c,
+static cJSON *lost_task(const struct table_evaluation *ev, const struct coverage *c,
                         const struct evidence *e, size_t task)
 {
     const size_t failed = failed_task(c, e, task);
@@ -424,11 +424,11 @@ static cJSON *lost_task(const struct evaluation *ev, const struct coverage *c,
 }
 
 /* The first validity that voids. Those on timings are not part of the verdict. */
-static cJSON *voiding_validity(const struct evaluation *ev)
+static cJSON *voiding_validity(const struct table_evaluation *ev)
 {
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     for (size_t i = 0; i < p->n_validity; i++) {
-        const struct validity *v = &p->validity[i];
+        const struct plan_validity *v = &p->validity[i];
         const char *why = "undetermined";
         if (v->on_fail != ON_FAIL_VOID || v->timing) {
             continue;
@@ -445,11 +445,11 @@ static cJSON *voiding_validity(const struct evaluation *ev)
 }
 
 /* Whether a measure bears on the outcome: counted, or read by an input's condition. */
-static bool table_reads(const struct program *p, const struct measure *m)
+static bool table_reads(const struct plan_program *p, const struct plan_measure *m)
 {
     bool reads = m->counted;
     for (size_t i = 0; i < p->n_table_inputs; i++) {
-        const struct input *in = &p->inputs[p->table_inputs[i]];
+        const struct plan_input *in = &p->inputs[p->table_inputs[i]];
         for (size_t l = 0; l < in->n_levels && !reads; l++) {
             reads = condition_reads_measure(in->levels[l].condition.text, m->name);
         }
@@ -459,13 +459,13 @@ static bool table_reads(const struct program *p, const struct measure *m)
 
 /* Of the scores that a counted measure or the table reads, and of lost tasks of their stages, which
  * the table may need for a fact; those that are excluded come last. */
-static cJSON *open_score(const struct evaluation *ev, const struct coverage *c,
+static cJSON *open_score(const struct table_evaluation *ev, const struct coverage *c,
                          const struct evidence *e, bool excluded)
 {
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     for (size_t i = 0; i < p->n_measures * p->n_cells; i++) {
         const struct score *s = &ev->reading->scores[i];
-        const struct measure *m = &p->measures[i / p->n_cells];
+        const struct plan_measure *m = &p->measures[i / p->n_cells];
         const size_t task = i % p->n_cells * p->n_stages + m->stage;
         if (s->value.known || s->excluded != excluded || !program_stage_is_budgeted(p, m->stage)) {
             continue;
@@ -485,7 +485,7 @@ static cJSON *open_score(const struct evaluation *ev, const struct coverage *c,
 }
 
 /* Ordered as the verdict decides: the budget, validity, then undetermined records. */
-cJSON *effects_first_error(const struct evaluation *ev, const struct coverage *c,
+cJSON *effects_first_error(const struct table_evaluation *ev, const struct coverage *c,
                            const struct evidence *e)
 {
     for (size_t i = 0; coverage_over_budget(c) && i < program_n_tasks(e->program); i++) {

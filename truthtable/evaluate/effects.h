@@ -14,12 +14,12 @@
 /* The elements of "effects", in the order in which the table's inputs read them, then what a
  * voiding validity that does not hold reads. A pooled figure is followed by the measures that it
  * is, or may be, pooled over. */
-cJSON *effects_json(const struct evaluation *ev);
+cJSON *effects_json(const struct table_evaluation *ev);
 
 /* "first_error": {"task","what"}, `task` null where it is not one task's; null when there is none.
  * Over the exclusion budget: the first task that was lost; else the validity that voids, else the
  * first record that is undetermined. */
-cJSON *effects_first_error(const struct evaluation *ev, const struct coverage *c,
+cJSON *effects_first_error(const struct table_evaluation *ev, const struct coverage *c,
                            const struct evidence *e);
 
 #endif

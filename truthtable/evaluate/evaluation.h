@@ -42,9 +42,9 @@ struct instrument_answer {
     struct number number; /* of a number field; its `why` is also that of an unknown truth */
 };
 
-struct evaluation {
+struct table_evaluation {
     const struct rules *rules;
-    const struct reading *reading;
+    const struct table_reading *reading;
     struct arena *arena;
     struct gate *gates;         /* [measure * n_cells + cell]; measures with a floor */
     enum truth *clears;         /* [counter * n_measures + measure]; those in counters */
@@ -58,33 +58,34 @@ struct evaluation {
     const struct instrument_answer *const *instruments;
 };
 
-void evaluation_run(struct evaluation *ev, const struct rules *rules, const struct reading *reading,
-                    struct arena *arena);
+void evaluation_run(struct table_evaluation *ev, const struct rules *rules,
+                    const struct table_reading *reading, struct arena *arena);
 
 /* A condition of this program. otherwise: what the word means there. *why is set to the first
  * reason if the result is unknown, and otherwise left alone. */
-enum truth evaluation_truth(const struct evaluation *ev, const struct cond *c, enum truth otherwise,
-                            const char **why);
-struct number evaluation_number(const struct evaluation *ev, const struct cond *c);
+enum truth evaluation_truth(const struct table_evaluation *ev, const struct cond *c,
+                            enum truth otherwise, const char **why);
+struct number evaluation_number(const struct table_evaluation *ev, const struct cond *c);
 
 /* The steps, in order; each in its own file. */
-void evaluate_gates(struct evaluation *ev);     /* gate.c: gates and counters */
-void evaluate_contrasts(struct evaluation *ev); /* contrast.c */
-void evaluate_table(struct evaluation *ev);     /* rows_fired.c: inputs and rows */
+void evaluate_gates(struct table_evaluation *ev);     /* gate.c: gates and counters */
+void evaluate_contrasts(struct table_evaluation *ev); /* contrast.c */
+void evaluate_table(struct table_evaluation *ev);     /* rows_fired.c: inputs and rows */
 
 /* Whether one of the input's levels must turn out true, whatever is still missing (input_cover.c).
  */
-bool input_is_covered(const struct evaluation *ev, size_t input);
+bool input_is_covered(const struct table_evaluation *ev, size_t input);
 
 /* Mean over settings of the mean over the replicates that are left of one arm (b: the second) of a
  * contrast that is not a difference. */
-struct number arm_mean(const struct evaluation *ev, size_t contrast, size_t measure, bool b);
+struct number arm_mean(const struct table_evaluation *ev, size_t contrast, size_t measure, bool b);
 /* Whether the contrast's pooled figures are over the measure, too. */
-enum truth contrast_pools(const struct evaluation *ev, size_t contrast, size_t measure);
+enum truth contrast_pools(const struct table_evaluation *ev, size_t contrast, size_t measure);
 /* Mean over the conditions of a level of the mean over their cells that are left. */
-struct number level_mean(const struct evaluation *ev, size_t measure, size_t factor, size_t level);
+struct number level_mean(const struct table_evaluation *ev, size_t measure, size_t factor,
+                         size_t level);
 /* The outcome that all fired rows agree on; INDEX_NONE when they do not, or none fired. */
-size_t evaluation_outcome(const struct evaluation *ev);
+size_t evaluation_outcome(const struct table_evaluation *ev);
 
 /* A difference between two conditions, replicate by replicate. */
 struct condition_pair {
@@ -94,7 +95,7 @@ struct condition_pair {
     size_t *excluded; /* cells without a value, by replicate; NULL when there are none */
     size_t n_excluded;
 };
-struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measure, size_t a,
+struct condition_pair evaluation_pair(const struct table_evaluation *ev, size_t measure, size_t a,
                                       size_t b);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "truthtable/evaluate/evaluation.h"
 
-static const struct score *score_at(const struct evaluation *ev, size_t measure, size_t cell)
+static const struct score *score_at(const struct table_evaluation *ev, size_t measure, size_t cell)
 {
     return &ev->reading->scores[measure * ev->rules->program->n_cells + cell];
 }
@@ -56,8 +56,8 @@ static bool add_setting(struct arm_count *arm, int64_t k, int64_t pairs)
 }
 
 /* The counts of one setting; false when a score that is left is not a count of the same n. */
-static bool setting_counts(const struct evaluation *ev, size_t contrast, size_t measure, size_t s,
-                           bool b, struct arm_count *arm)
+static bool setting_counts(const struct table_evaluation *ev, size_t contrast, size_t measure,
+                           size_t s, bool b, struct arm_count *arm)
 {
     const struct layout *l = &ev->rules->layout;
     int64_t sum_k = 0;
@@ -82,7 +82,7 @@ static bool setting_counts(const struct evaluation *ev, size_t contrast, size_t 
 
 /* The mean over settings of the mean over the pairs that are left, as k of n, when every score is a
  * count of the same n. */
-static bool arm_counts(const struct evaluation *ev, size_t contrast, size_t measure, bool b,
+static bool arm_counts(const struct table_evaluation *ev, size_t contrast, size_t measure, bool b,
                        int64_t *k, int64_t *n)
 {
     assert(contrast < ev->rules->program->n_contrasts && measure < ev->rules->program->n_measures);
@@ -100,8 +100,8 @@ static bool arm_counts(const struct evaluation *ev, size_t contrast, size_t meas
 
 /* Whether an arm's mean reaches a threshold: exact if all its scores are counts of the same n, else
  * as a double. */
-static enum truth arm_reaches(const struct evaluation *ev, size_t contrast, size_t measure, bool b,
-                              const struct threshold *t)
+static enum truth arm_reaches(const struct table_evaluation *ev, size_t contrast, size_t measure,
+                              bool b, const struct threshold *t)
 {
     assert(contrast < ev->rules->program->n_contrasts && t != NULL);
     int64_t k = 0;
@@ -113,7 +113,8 @@ static enum truth arm_reaches(const struct evaluation *ev, size_t contrast, size
 }
 
 /* The larger of two means reaches best_arm when one of them does. */
-static enum truth best_arm_reaches(const struct evaluation *ev, size_t contrast, size_t measure)
+static enum truth best_arm_reaches(const struct table_evaluation *ev, size_t contrast,
+                                   size_t measure)
 {
     assert(contrast < ev->rules->program->n_contrasts && measure < ev->rules->program->n_measures);
     if (!ev->rules->program->measures[measure].has_best_arm) {
@@ -125,7 +126,7 @@ static enum truth best_arm_reaches(const struct evaluation *ev, size_t contrast,
 }
 
 /* What an excluded cell counts as is the plan's choice (excluded_fails). */
-static enum truth cell_reaches(const struct evaluation *ev, size_t measure, size_t cell)
+static enum truth cell_reaches(const struct table_evaluation *ev, size_t measure, size_t cell)
 {
     assert(ev->rules->program->measures[measure].has_floor); /* only such measures have gates */
     const struct score *s = score_at(ev, measure, cell);
@@ -136,7 +137,8 @@ static enum truth cell_reaches(const struct evaluation *ev, size_t measure, size
 }
 
 /* Both arms of the counter's contrast, every cell of them. */
-static enum truth clears_every_cell(const struct evaluation *ev, size_t contrast, size_t measure)
+static enum truth clears_every_cell(const struct table_evaluation *ev, size_t contrast,
+                                    size_t measure)
 {
     assert(contrast < ev->rules->program->n_contrasts && measure < ev->rules->program->n_measures);
     const struct layout *l = &ev->rules->layout;
@@ -155,7 +157,7 @@ static enum truth clears_every_cell(const struct evaluation *ev, size_t contrast
 
 /* Every cell, or both arms' means, must reach the floor; with best_arm, the larger mean must reach
  * that as well. */
-static enum truth counter_clears(const struct evaluation *ev, const struct counter *c,
+static enum truth counter_clears(const struct table_evaluation *ev, const struct counter *c,
                                  size_t measure)
 {
     assert(c->contrast < ev->rules->program->n_contrasts && rules_in_counters(ev->rules, measure));
@@ -168,7 +170,8 @@ static enum truth counter_clears(const struct evaluation *ev, const struct count
 }
 
 /* One gate, with the reason if it is undetermined. best_arm holds for the whole measure. */
-static void evaluate_gate(struct evaluation *ev, size_t measure, size_t cell, enum truth best_arm)
+static void evaluate_gate(struct table_evaluation *ev, size_t measure, size_t cell,
+                          enum truth best_arm)
 {
     assert(ev->rules->program->measures[measure].has_floor);
     struct gate *g = &ev->gates[measure * ev->rules->program->n_cells + cell];
@@ -188,10 +191,10 @@ static void evaluate_gate(struct evaluation *ev, size_t measure, size_t cell, en
 
 /* Measures without a floor have no gates. Without a binding counter no contrast is named that
  * best_arm could refer to. */
-void evaluate_gates(struct evaluation *ev)
+void evaluate_gates(struct table_evaluation *ev)
 {
     assert(ev->reading != NULL && ev->gates == NULL); /* the first step */
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     ev->gates = arena_array(ev->arena, p->n_measures * p->n_cells, sizeof(*ev->gates));
     ev->clears = arena_array(ev->arena, p->n_counters * p->n_measures, sizeof(*ev->clears));
     ev->counters = arena_array(ev->arena, p->n_counters, sizeof(*ev->counters));

@@ -32,7 +32,7 @@ struct quantity {
 };
 
 struct cover {
-    const struct evaluation *ev;
+    const struct table_evaluation *ev;
     struct quantity quantities[QUANTITIES_MAX];
     size_t n;
     bool failed;     /* too much to be tried */
@@ -284,7 +284,7 @@ static bool next_combination(struct cover *c)
 
 /* An input that ends in "otherwise" is always covered. For others, failing to prove it is the safe
  * answer: all levels then stay possible. */
-bool input_is_covered(const struct evaluation *ev, size_t input)
+bool input_is_covered(const struct table_evaluation *ev, size_t input)
 {
     assert(input < ev->rules->program->n_inputs);
     const struct cond *const *levels = ev->rules->inputs[input];

@@ -43,9 +43,9 @@ static const char *find(const struct metric_unit *rows, size_t n, const char *me
 }
 
 /* A measure with a chance level or a floor is a proportion, whatever its worker. */
-const char *measure_unit(const struct program *p, const struct measure *m)
+const char *measure_unit(const struct plan_program *p, const struct plan_measure *m)
 {
-    const struct stage *s = &p->stages[m->stage];
+    const struct plan_stage *s = &p->stages[m->stage];
     const char *worker = s->n_command == 0 ? "" : path_name(s->command[0]);
     if (measure_is_share(m)) {
         return UNIT_PROPORTION;

@@ -12,6 +12,6 @@
 
 /* "proportion", "nats per token", "bits per byte", "steps", "perplexity"; NULL: a worker from
  * elsewhere decides. */
-const char *measure_unit(const struct program *p, const struct measure *m);
+const char *measure_unit(const struct plan_program *p, const struct plan_measure *m);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/digest.h"
 
 /* The digest of the canonical form of what a lock would cover. */
-static int plan_digest(const struct program *p, char hex[DIGEST_HEX_SIZE], struct err *err)
+static int plan_digest(const struct plan_program *p, char hex[DIGEST_HEX_SIZE], struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
     int rc = program_canonical(p, &text, err);
@@ -21,12 +21,12 @@ static int plan_digest(const struct program *p, char hex[DIGEST_HEX_SIZE], struc
 }
 
 /* Root and head are equal: a replay knows no amendments. */
-int replay_run(const struct program *p, const char *root, const char *records_path,
-               struct verdict *out, struct err *err)
+int replay_run(const struct plan_program *p, const char *root, const char *records_path,
+               struct table_verdict *out, struct err *err)
 {
     char hex[DIGEST_HEX_SIZE];
     struct evidence e;
-    *out = (struct verdict){.outcome = INDEX_NONE};
+    *out = (struct table_verdict){.outcome = INDEX_NONE};
     evidence_init(&e, p);
     int rc = evidence_read_file(&e, records_path, REPLAY_RECORDS_BYTES_MAX, err);
     if (rc == 0 && root == NULL) {

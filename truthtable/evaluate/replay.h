@@ -13,7 +13,7 @@
 
 /* root: the digest of the program's lock in hex; NULL when it has none, then the digest of its
  * covered values alone. */
-int replay_run(const struct program *p, const char *root, const char *records_path,
-               struct verdict *out, struct err *err) MUST_CHECK;
+int replay_run(const struct plan_program *p, const char *root, const char *records_path,
+               struct table_verdict *out, struct err *err) MUST_CHECK;
 
 #endif

@@ -10,11 +10,11 @@
 
 /* Level i is possible unless its condition is false or an earlier one is true. If none is true, and
  * all are false or may turn out false, every level is possible. */
-static void find_possible(const struct evaluation *ev, size_t index, struct input_state *st,
+static void find_possible(const struct table_evaluation *ev, size_t index, struct input_state *st,
                           bool *possible)
 {
     assert(index < ev->rules->program->n_inputs);
-    const struct input *in = &ev->rules->program->inputs[index];
+    const struct plan_input *in = &ev->rules->program->inputs[index];
     bool earlier_true = false;
     size_t n_false = 0;
     size_t last = INDEX_NONE;
@@ -41,10 +41,10 @@ static void find_possible(const struct evaluation *ev, size_t index, struct inpu
 
 /* Levels are tried in order. "otherwise" is true if all levels before it are false, and unknown as
  * long as one of them is. */
-static void evaluate_input(struct evaluation *ev, size_t index)
+static void evaluate_input(struct table_evaluation *ev, size_t index)
 {
     assert(index < ev->rules->program->n_inputs);
-    const struct input *in = &ev->rules->program->inputs[index];
+    const struct plan_input *in = &ev->rules->program->inputs[index];
     struct input_state *st = &ev->inputs[index];
     enum truth *holds = arena_array(ev->arena, in->n_levels, sizeof(*holds));
     enum truth none_earlier = TRUTH_TRUE;
@@ -64,16 +64,16 @@ static void evaluate_input(struct evaluation *ev, size_t index)
 }
 
 /* The rows of which each level is possible. */
-static void find_fired(struct evaluation *ev)
+static void find_fired(struct table_evaluation *ev)
 {
     assert(ev->inputs != NULL || ev->rules->program->n_inputs == 0); /* rows are read off inputs */
     const struct rules *rules = ev->rules;
-    const struct program *p = rules->program;
+    const struct plan_program *p = rules->program;
     uint64_t *words = arena_array(ev->arena, rules->n_row_words, sizeof(*words));
     for (size_t w = 0; w < rules->n_row_words; w++) {
         words[w] = ~UINT64_C(0);
         for (size_t i = 0; i < p->n_table_inputs && words[w] != 0; i++) {
-            const struct input *in = &p->inputs[p->table_inputs[i]];
+            const struct plan_input *in = &p->inputs[p->table_inputs[i]];
             uint64_t any = 0;
             for (size_t l = 0; l < in->n_levels; l++) {
                 bool possible = ev->inputs[p->table_inputs[i]].possible[l];
@@ -96,10 +96,10 @@ static void find_fired(struct evaluation *ev)
 }
 
 /* Inputs that the table does not read are evaluated, too: verdict.json lists them all. */
-void evaluate_table(struct evaluation *ev)
+void evaluate_table(struct table_evaluation *ev)
 {
     assert(ev->fired == NULL && ev->n_fired == 0); /* the last step */
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     ev->inputs = arena_array(ev->arena, p->n_inputs, sizeof(*ev->inputs));
     ev->n_fired = 0;
     for (size_t i = 0; i < p->n_inputs; i++) {
@@ -109,10 +109,10 @@ void evaluate_table(struct evaluation *ev)
 }
 
 /* The rule of the verdict: fired rows must agree, whatever the missing records turn out to be. */
-size_t evaluation_outcome(const struct evaluation *ev)
+size_t evaluation_outcome(const struct table_evaluation *ev)
 {
     assert(ev->n_fired <= ev->rules->program->n_rows);
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     size_t outcome = INDEX_NONE;
     for (size_t i = 0; i < ev->n_fired; i++) {
         size_t of_row = p->rows[ev->fired[i]].outcome;
@@ -126,11 +126,11 @@ size_t evaluation_outcome(const struct evaluation *ev)
 
 /* The order is part of the contract: pooled figures need to know which measures cleared, and inputs
  * need all figures. */
-void evaluation_run(struct evaluation *ev, const struct rules *rules, const struct reading *reading,
-                    struct arena *arena)
+void evaluation_run(struct table_evaluation *ev, const struct rules *rules,
+                    const struct table_reading *reading, struct arena *arena)
 {
     assert(rules != NULL && reading != NULL && arena != NULL);
-    *ev = (struct evaluation){.rules = rules, .reading = reading, .arena = arena};
+    *ev = (struct table_evaluation){.rules = rules, .reading = reading, .arena = arena};
     evaluate_gates(ev);
     evaluate_contrasts(ev);
     evaluate_table(ev);

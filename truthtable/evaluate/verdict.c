@@ -14,7 +14,7 @@
 
 /* Step 5: more counted tasks are lost than the budget allows. Versions up to 586ab2d^ (2026-11-23)
  * gave one task the plural, and such a sentence is compared as they wrote it. */
-static bool over_budget(struct verdict *v, const struct coverage *c)
+static bool over_budget(struct table_verdict *v, const struct coverage *c)
 {
     assert(c->n_excluded <= c->counted.planned);
     if (!coverage_over_budget(c)) {
@@ -31,9 +31,9 @@ static bool over_budget(struct verdict *v, const struct coverage *c)
 
 /* Step 6: the first validity, in the order of the plan, that voids and does not hold or is not
  * known. Conditions on timings never void: they would make the verdict depend on a machine. */
-static bool validity_voids(struct verdict *v, const struct evaluation *ev)
+static bool validity_voids(struct table_verdict *v, const struct table_evaluation *ev)
 {
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     for (size_t i = 0; i < p->n_validity; i++) {
         const char *why = "undetermined";
         if (p->validity[i].on_fail != ON_FAIL_VOID || p->validity[i].timing) {
@@ -55,7 +55,8 @@ static bool validity_voids(struct verdict *v, const struct evaluation *ev)
 }
 
 /* Steps 5 to 8: exactly one of the three kinds; `why` is set for all but a bound outcome. */
-static void decide(struct verdict *v, const struct evaluation *ev, const struct coverage *c)
+static void decide(struct table_verdict *v, const struct table_evaluation *ev,
+                   const struct coverage *c)
 {
     v->outcome = INDEX_NONE;
     /* 5 and 6. What had to hold for the comparison to be one does not. */
@@ -77,12 +78,12 @@ static void decide(struct verdict *v, const struct evaluation *ev, const struct 
 }
 
 /* Steps 2 to 8, then what is written of them. */
-static void judge(struct verdict *v, const struct evidence *e, const struct rules *rules,
+static void judge(struct table_verdict *v, const struct evidence *e, const struct rules *rules,
                   const char *const digests[2])
 {
     struct coverage coverage;
-    struct reading reading;
-    struct evaluation ev;
+    struct table_reading reading;
+    struct table_evaluation ev;
     /* 2. What was lost, and which losses are excluded. */
     coverage_init(&coverage, e, &v->arena);
     /* 3. One score per measure and cell. */
@@ -94,13 +95,13 @@ static void judge(struct verdict *v, const struct evidence *e, const struct rule
 }
 
 int verdict_compute(const struct evidence *e, const char *root, const char *head,
-                    struct verdict *out, struct err *err)
+                    struct table_verdict *out, struct err *err)
 {
     struct rules rules;
     struct diag diag;
     const char *const digests[2] = {root, head};
     assert(e->program != NULL && root != NULL && head != NULL);
-    *out = (struct verdict){.outcome = INDEX_NONE};
+    *out = (struct table_verdict){.outcome = INDEX_NONE};
     arena_init(&out->arena);
     diag_init(&diag, e->program->path);
     int rc = rules_compile(e->program, &rules, &diag, err);
@@ -115,15 +116,15 @@ int verdict_compute(const struct evidence *e, const char *root, const char *head
     return rc;
 }
 
-void verdict_release(struct verdict *v)
+void verdict_release(struct table_verdict *v)
 {
     verdict_file_free(v->file);
     arena_release(&v->arena);
-    *v = (struct verdict){.outcome = INDEX_NONE};
+    *v = (struct table_verdict){.outcome = INDEX_NONE};
 }
 
 /* The exit codes of docs/exit-codes.md. */
-enum exit_code verdict_exit_code(const struct verdict *v)
+enum exit_code verdict_exit_code(const struct table_verdict *v)
 {
     switch (v->kind) {
     case VERDICT_BOUND: return EXIT_OK;

@@ -16,7 +16,7 @@ enum verdict_kind {
                    */
 };
 
-struct verdict {
+struct table_verdict {
     struct arena arena;
     enum verdict_kind kind;
     size_t outcome;            /* VERDICT_BOUND only; else INDEX_NONE */
@@ -29,9 +29,9 @@ struct verdict {
  * and its table be total (check proves both); ERR_INVALID otherwise. The program outlives the
  * verdict; the evidence need not. */
 int verdict_compute(const struct evidence *e, const char *root, const char *head,
-                    struct verdict *out, struct err *err) MUST_CHECK;
-void verdict_release(struct verdict *v);
+                    struct table_verdict *out, struct err *err) MUST_CHECK;
+void verdict_release(struct table_verdict *v);
 
-enum exit_code verdict_exit_code(const struct verdict *v);
+enum exit_code verdict_exit_code(const struct table_verdict *v);
 
 #endif

@@ -31,7 +31,7 @@ struct verdict_file {
 };
 
 /* Over the stated outcomes, with the unassigned remainder as one more (docs/statistics.md). */
-static double brier_score(const struct program *p, size_t outcome)
+static double brier_score(const struct plan_program *p, size_t outcome)
 {
     double *priors = xcalloc(p->n_outcomes, sizeof(*priors));
     for (size_t i = 0; i < p->n_outcomes; i++) {
@@ -43,7 +43,7 @@ static double brier_score(const struct program *p, size_t outcome)
 }
 
 /* The outcome's name and title, or the kind of verdict in its place. */
-static void put_head(cJSON *o, const struct verdict *v, const struct program *p)
+static void put_head(cJSON *o, const struct table_verdict *v, const struct plan_program *p)
 {
     const char *name = "VOID";
     const char *title = NULL;
@@ -59,7 +59,7 @@ static void put_head(cJSON *o, const struct verdict *v, const struct program *p)
 }
 
 /* Surprisal and Brier score exist only for an outcome that binds. */
-static void put_prior(cJSON *o, const struct verdict *v, const struct program *p)
+static void put_prior(cJSON *o, const struct table_verdict *v, const struct plan_program *p)
 {
     if (v->kind != VERDICT_BOUND) {
         json_put_null(o, "prior");
@@ -73,7 +73,7 @@ static void put_prior(cJSON *o, const struct verdict *v, const struct program *p
 }
 
 /* Rows are numbered from 1, as in grid.toml. */
-static cJSON *fired_rows(const struct evaluation *ev)
+static cJSON *fired_rows(const struct table_evaluation *ev)
 {
     cJSON *rows = json_array();
     for (size_t i = 0; i < ev->n_fired; i++) {
@@ -84,11 +84,11 @@ static cJSON *fired_rows(const struct evaluation *ev)
 
 /* The members of verdict.json in their order, which is part of the format; the two long lists stay
  * empty. */
-static cJSON *summary_json(const struct verdict *v, const struct evaluation *ev,
+static cJSON *summary_json(const struct table_verdict *v, const struct table_evaluation *ev,
                            const struct coverage *c, const struct evidence *e,
                            const char *const digests[2])
 {
-    const struct program *p = e->program;
+    const struct plan_program *p = e->program;
     cJSON *o = json_object();
     json_put_int(o, "schema", VERDICT_SCHEMA);
     json_put_string(o, "program", p->name);
@@ -115,7 +115,8 @@ static cJSON *summary_json(const struct verdict *v, const struct evaluation *ev,
     return o;
 }
 
-struct verdict_file *verdict_file_create(const struct verdict *v, const struct evaluation *ev,
+struct verdict_file *verdict_file_create(const struct table_verdict *v,
+                                         const struct table_evaluation *ev,
                                          const struct coverage *c, const struct evidence *e,
                                          const char *const digests[2])
 {
@@ -155,7 +156,7 @@ static void lists_of(const struct verdict_file *f, const cJSON *summary,
 }
 
 /* The lists are inserted while writing. */
-int verdict_pretty(const struct verdict *v, struct strbuf *out, struct err *err)
+int verdict_pretty(const struct table_verdict *v, struct strbuf *out, struct err *err)
 {
     struct json_list lists[N_LISTS];
     lists_of(v->file, v->file->summary, lists);
@@ -163,7 +164,7 @@ int verdict_pretty(const struct verdict *v, struct strbuf *out, struct err *err)
 }
 
 /* Members are taken out of a copy, and the reason is replaced in it. */
-int verdict_pretty_as(const struct verdict *v, struct verdict_form form, struct strbuf *out,
+int verdict_pretty_as(const struct table_verdict *v, struct verdict_form form, struct strbuf *out,
                       struct err *err)
 {
     struct json_list lists[N_LISTS];
@@ -202,13 +203,14 @@ struct verdict_form verdict_form_of(const struct strbuf *text)
     return form;
 }
 
-const cJSON *verdict_timing(const struct verdict *v)
+const cJSON *verdict_timing(const struct table_verdict *v)
 {
     return v->file == NULL ? NULL : v->file->timing;
 }
 
 /* The summary is referenced, not copied; it remains the verdict's. */
-int verdict_pretty_in(const struct verdict *v, cJSON *answer, struct strbuf *out, struct err *err)
+int verdict_pretty_in(const struct table_verdict *v, cJSON *answer, struct strbuf *out,
+                      struct err *err)
 {
     struct json_list lists[N_LISTS];
     lists_of(v->file, v->file->summary, lists);
@@ -219,7 +221,7 @@ int verdict_pretty_in(const struct verdict *v, cJSON *answer, struct strbuf *out
 }
 
 /* Builds the whole tree at the first call, for callers that need single members of the lists. */
-const cJSON *verdict_json(const struct verdict *v)
+const cJSON *verdict_json(const struct table_verdict *v)
 {
     struct verdict_file *f = v->file;
     struct json_list lists[N_LISTS];
@@ -241,18 +243,18 @@ const cJSON *verdict_json(const struct verdict *v)
     return f->whole;
 }
 
-const cJSON *verdict_summary(const struct verdict *v)
+const cJSON *verdict_summary(const struct table_verdict *v)
 {
     return v->file->summary;
 }
 
-size_t verdict_n_gates(const struct verdict *v)
+size_t verdict_n_gates(const struct table_verdict *v)
 {
     return verdict_lists_n_gates(&v->file->lists);
 }
 
 /* Built on demand, like the element of the list. */
-const cJSON *verdict_gate(const struct verdict *v, size_t i, struct arena *arena)
+const cJSON *verdict_gate(const struct table_verdict *v, size_t i, struct arena *arena)
 {
     return verdict_lists_gate(&v->file->lists, i, arena);
 }

@@ -36,12 +36,12 @@ static cJSON *truth_json(enum truth t)
 }
 
 /* For each input its level, the levels that are possible, and what each condition holds as. */
-cJSON *verdict_json_inputs(const struct evaluation *ev)
+cJSON *verdict_json_inputs(const struct table_evaluation *ev)
 {
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     cJSON *list = json_array();
     for (size_t i = 0; i < p->n_inputs; i++) {
-        const struct input *in = &p->inputs[i];
+        const struct plan_input *in = &p->inputs[i];
         const struct input_state *st = &ev->inputs[i];
         cJSON *o = json_object();
         cJSON *possible = json_array();
@@ -64,9 +64,9 @@ cJSON *verdict_json_inputs(const struct evaluation *ev)
 }
 
 /* [least, most]: equal ends once nothing is missing. */
-cJSON *verdict_json_counters(const struct evaluation *ev)
+cJSON *verdict_json_counters(const struct table_evaluation *ev)
 {
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     cJSON *o = json_object();
     for (size_t i = 0; i < p->n_counters; i++) {
         cJSON *range = json_array();
@@ -78,7 +78,7 @@ cJSON *verdict_json_counters(const struct evaluation *ev)
 }
 
 /* Cells by name. */
-static cJSON *excluded_json(const struct program *p, const size_t *cells, size_t n)
+static cJSON *excluded_json(const struct plan_program *p, const size_t *cells, size_t n)
 {
     cJSON *list = json_array();
     for (size_t i = 0; i < n; i++) {
@@ -88,7 +88,7 @@ static cJSON *excluded_json(const struct program *p, const size_t *cells, size_t
 }
 
 /* The fields named, then `excluded`, then the first reason for a null among them. */
-static void put_fields(cJSON *o, const struct program *p, const struct figure *f,
+static void put_fields(cJSON *o, const struct plan_program *p, const struct figure *f,
                        const enum contrast_field *fields, size_t n)
 {
     const char *why = NULL;
@@ -107,7 +107,7 @@ static void put_fields(cJSON *o, const struct program *p, const struct figure *f
 }
 
 /* What sampling items leaves open, of a proportion. */
-static void put_items(cJSON *o, const struct measure *m, const struct figure *f)
+static void put_items(cJSON *o, const struct plan_measure *m, const struct figure *f)
 {
     const struct number *se = &f->fields[FIELD_ITEM_SE];
     if (!measure_is_share(m)) {
@@ -122,11 +122,12 @@ static void put_items(cJSON *o, const struct measure *m, const struct figure *f)
 }
 
 /* One contrast in one measure, with its settings. */
-static cJSON *measure_figure_json(const struct evaluation *ev, size_t contrast, size_t measure)
+static cJSON *measure_figure_json(const struct table_evaluation *ev, size_t contrast,
+                                  size_t measure)
 {
     static const enum contrast_field fields[] = {FIELD_N,      FIELD_MEAN,    FIELD_SD,  FIELD_SE,
                                                  FIELD_CI_LOW, FIELD_CI_HIGH, FIELD_BF10};
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     const struct figure *f = &ev->per_measure[contrast * p->n_measures + measure];
     const struct contrast_layout *cl = &ev->rules->layout.contrasts[contrast];
     cJSON *o = json_object();
@@ -146,14 +147,14 @@ static cJSON *measure_figure_json(const struct evaluation *ev, size_t contrast, 
 }
 
 /* What is compared, and under which pinned levels; of a difference, its two contrasts. */
-static void put_sides(cJSON *o, const struct program *p, const struct contrast *k)
+static void put_sides(cJSON *o, const struct plan_program *p, const struct plan_contrast *k)
 {
     if (k->is_difference) {
         json_put_string(o, "of", p->contrasts[k->of].name);
         json_put_string(o, "minus", p->contrasts[k->minus].name);
         return;
     }
-    const struct factor *f = &p->factors[k->factor];
+    const struct plan_factor *f = &p->factors[k->factor];
     cJSON *between = json_object();
     json_put_string(between, "factor", f->name);
     json_put_string(between, "a", f->levels[k->level_a].text);
@@ -161,18 +162,18 @@ static void put_sides(cJSON *o, const struct program *p, const struct contrast *
     json_put(o, "between", between);
     cJSON *where = json_object();
     for (size_t i = 0; i < k->n_where; i++) {
-        const struct factor *w = &p->factors[k->where[i].factor];
+        const struct plan_factor *w = &p->factors[k->where[i].factor];
         json_put_string(where, w->name, w->levels[k->where[i].level].text);
     }
     json_put(o, "where", where);
 }
 
 /* Every contrast with its pooled figures and one element for each measure. */
-cJSON *verdict_json_contrasts(const struct evaluation *ev)
+cJSON *verdict_json_contrasts(const struct table_evaluation *ev)
 {
     static const enum contrast_field fields[] = {
         FIELD_N, FIELD_MEAN, FIELD_MIN, FIELD_MAX, FIELD_MAX_ABS, FIELD_MEAN_ABS, FIELD_SIGN};
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     cJSON *list = json_array();
     for (size_t k = 0; k < p->n_contrasts; k++) {
         cJSON *o = json_object();
@@ -193,9 +194,9 @@ cJSON *verdict_json_contrasts(const struct evaluation *ev)
 }
 
 /* One pair of conditions in one measure. */
-static cJSON *pair_json(const struct evaluation *ev, size_t measure, size_t a, size_t b)
+static cJSON *pair_json(const struct table_evaluation *ev, size_t measure, size_t a, size_t b)
 {
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     struct condition_pair pair = evaluation_pair(ev, measure, a, b);
     cJSON *o = json_object();
     json_put_string(o, "measure", p->measures[measure].name);
@@ -213,9 +214,9 @@ static cJSON *pair_json(const struct evaluation *ev, size_t measure, size_t a, s
 
 /* All pairs grow with the square of the conditions; above PAIRS_MAX only their number is
  * written. */
-cJSON *verdict_json_pairs(const struct evaluation *ev)
+cJSON *verdict_json_pairs(const struct table_evaluation *ev)
 {
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     cJSON *o = json_object();
     cJSON *list = json_array();
     size_t n_counted = 0;
@@ -264,12 +265,12 @@ cJSON *verdict_json_coverage(const struct coverage *c)
 }
 
 /* Conditions on timings are kept apart: they would make two equal runs differ in bytes. */
-cJSON *verdict_json_validity(const struct evaluation *ev, bool timing)
+cJSON *verdict_json_validity(const struct table_evaluation *ev, bool timing)
 {
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     cJSON *list = json_array();
     for (size_t i = 0; i < p->n_validity; i++) {
-        const struct validity *v = &p->validity[i];
+        const struct plan_validity *v = &p->validity[i];
         const char *why = NULL;
         /* One list for the verdict, the other for provenance.json. */
         if (v->timing != timing) {
@@ -288,9 +289,9 @@ cJSON *verdict_json_validity(const struct evaluation *ev, bool timing)
 }
 
 /* Imported records without n rest on the plan's number of items. */
-static void note_items(const struct evaluation *ev, cJSON *notes)
+static void note_items(const struct table_evaluation *ev, cJSON *notes)
 {
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     for (size_t m = 0; m < p->n_measures; m++) {
         size_t n = 0;
         for (size_t c = 0; c < p->n_cells; c++) {
@@ -311,9 +312,9 @@ static void note_items(const struct evaluation *ev, cJSON *notes)
 #define COPIES_SHOWN 20
 
 /* First, because copies among the replicates change what everything else means. */
-static void note_copies(const struct evaluation *ev, cJSON *notes)
+static void note_copies(const struct table_evaluation *ev, cJSON *notes)
 {
-    const struct reading *r = ev->reading;
+    const struct table_reading *r = ev->reading;
     const size_t n = ev->rules->program->n_measures * ev->rules->program->n_cells;
     size_t n_said = 0;
     for (size_t i = 0; i < n && r->n_copies > 0 && n_said < COPIES_SHOWN; i++) {
@@ -341,9 +342,9 @@ static void counter_text(const struct number *k, char out[static 64])
 
 /* Counters that disagree with the binding one are worth a sentence: the choice of counter then
  * matters. */
-static void note_counters(const struct evaluation *ev, cJSON *notes)
+static void note_counters(const struct table_evaluation *ev, cJSON *notes)
 {
-    const struct program *p = ev->rules->program;
+    const struct plan_program *p = ev->rules->program;
     for (size_t i = 0; i < p->n_counters && p->binding_counter != INDEX_NONE; i++) {
         const struct number *own = &ev->counters[i];
         const struct number *binding = &ev->counters[p->binding_counter];
@@ -362,7 +363,7 @@ static void note_counters(const struct evaluation *ev, cJSON *notes)
 }
 
 /* In the order of their weight. */
-cJSON *verdict_json_notes(const struct evaluation *ev)
+cJSON *verdict_json_notes(const struct table_evaluation *ev)
 {
     cJSON *notes = json_array();
     note_copies(ev, notes);

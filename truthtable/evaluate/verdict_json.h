@@ -14,14 +14,14 @@
  */
 void verdict_json_put_value(cJSON *obj, const char *key, const struct number *x);
 /* The members "inputs", "counters", "contrasts", "pairs" and "coverage". */
-cJSON *verdict_json_inputs(const struct evaluation *ev);
-cJSON *verdict_json_counters(const struct evaluation *ev);
-cJSON *verdict_json_contrasts(const struct evaluation *ev);
-cJSON *verdict_json_pairs(const struct evaluation *ev);
+cJSON *verdict_json_inputs(const struct table_evaluation *ev);
+cJSON *verdict_json_counters(const struct table_evaluation *ev);
+cJSON *verdict_json_contrasts(const struct table_evaluation *ev);
+cJSON *verdict_json_pairs(const struct table_evaluation *ev);
 cJSON *verdict_json_coverage(const struct coverage *c);
 /* Validity conditions that rest on timings, or those that do not. */
-cJSON *verdict_json_validity(const struct evaluation *ev, bool timing);
+cJSON *verdict_json_validity(const struct table_evaluation *ev, bool timing);
 /* Sentences a reader should not miss: items taken from the plan, counters that disagree. */
-cJSON *verdict_json_notes(const struct evaluation *ev);
+cJSON *verdict_json_notes(const struct table_evaluation *ev);
 
 #endif

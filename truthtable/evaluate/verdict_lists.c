@@ -75,10 +75,10 @@ static void keep_reasons(struct gate *gates, size_t n, struct arena *arena)
     }
 }
 
-void verdict_lists_init(struct verdict_lists *l, const struct evaluation *ev,
+void verdict_lists_init(struct verdict_lists *l, const struct table_evaluation *ev,
                         const struct coverage *c, const struct evidence *e, struct arena *arena)
 {
-    const struct program *p = e->program;
+    const struct plan_program *p = e->program;
     size_t *floors = arena_array(arena, p->n_measures, sizeof(*floors));
     *l = (struct verdict_lists){
         .program = p, .scores = ev->reading->scores, .gates = ev->gates, .floors = floors};
@@ -131,10 +131,10 @@ static void add_score(cJSON *o, const struct number *x, struct arena *arena)
 cJSON *verdict_lists_gate(const void *ctx, size_t i, struct arena *arena)
 {
     const struct verdict_lists *l = ctx;
-    const struct program *p = l->program;
+    const struct plan_program *p = l->program;
     const size_t measure = l->floors[i / p->n_cells];
     const size_t cell = i % p->n_cells;
-    const struct measure *m = &p->measures[measure];
+    const struct plan_measure *m = &p->measures[measure];
     const struct score *s = &l->scores[measure * p->n_cells + cell];
     const struct gate *g = &l->gates[measure * p->n_cells + cell];
     const double z = number_is_point(&s->value) && s->has_n
@@ -168,7 +168,7 @@ cJSON *verdict_lists_gate(const void *ctx, size_t i, struct arena *arena)
 cJSON *verdict_lists_undetermined(const void *ctx, size_t i, struct arena *arena)
 {
     const struct verdict_lists *l = ctx;
-    const struct program *p = l->program;
+    const struct plan_program *p = l->program;
     const struct verdict_task *t = &l->undetermined[i];
     cJSON *o = json_arena_new(arena, cJSON_Object);
     json_arena_add(o, "cell", json_arena_string(arena, p->cells[t->task / p->n_stages].name));

@@ -13,7 +13,7 @@
 struct verdict_task;
 
 struct verdict_lists {
-    const struct program *program;
+    const struct plan_program *program;
     const struct score *scores; /* [measure * n_cells + cell] */
     const struct gate *gates;   /* likewise */
     const size_t *floors;       /* the measures with a floor */
@@ -22,7 +22,7 @@ struct verdict_lists {
     size_t n_undetermined;
 };
 
-void verdict_lists_init(struct verdict_lists *l, const struct evaluation *ev,
+void verdict_lists_init(struct verdict_lists *l, const struct table_evaluation *ev,
                         const struct coverage *c, const struct evidence *e, struct arena *arena);
 
 /* Elements for struct json_list; ctx is the lists. Of the second: what has no values though it is

@@ -35,7 +35,7 @@ static int by_print(const void *a, const void *b)
  * stage has no two. */
 static size_t *find_twins(const struct evidence *e, size_t stage, struct arena *arena)
 {
-    const struct program *p = e->program;
+    const struct plan_program *p = e->program;
     struct printed *all = xcalloc(p->n_cells, sizeof(*all));
     size_t *twins = NULL;
     size_t n = 0;
@@ -78,8 +78,8 @@ static struct stage_set stages_between(const struct stage_set *before, size_t fi
 }
 
 /* Marks a score as a copy, with the sentence that the report prints. */
-static void mark(struct reading *r, const struct program *p, struct score *scores, size_t stage,
-                 const size_t cells[2], struct arena *arena)
+static void mark(struct table_reading *r, const struct plan_program *p, struct score *scores,
+                 size_t stage, const size_t cells[2], struct arena *arena)
 {
     struct score *score = &scores[cells[0]];
     score->copy = arena_printf(arena, "not independent: %s/%s gave the same as %s/%s",
@@ -91,7 +91,7 @@ static void mark(struct reading *r, const struct program *p, struct score *score
 
 /* Of cells that have a stage's result in common: what that stage was asked, [cell], or NULL where
  * all of them were asked the same. For free(). */
-static struct digest *tell_params(const struct program *p, size_t stage, const size_t *twins)
+static struct digest *tell_params(const struct plan_program *p, size_t stage, const size_t *twins)
 {
     struct stage_set set = {0};
     struct digest *asked = xcalloc(p->n_cells, sizeof(*asked));
@@ -162,11 +162,11 @@ static struct alike *find_alike(const struct score *scores, const size_t *twins,
 /* A score of a later stage: the cell is compared with every one before it that this stage has not
  * made a copy, for the first may have gone another way in between. Equal results of equal
  * parameters are expected, not suspicious. */
-static void mark_later(struct reading *r, const struct evidence *e, size_t measure, size_t stage,
-                       const size_t *twins, const struct digest *asked,
+static void mark_later(struct table_reading *r, const struct evidence *e, size_t measure,
+                       size_t stage, const size_t *twins, const struct digest *asked,
                        const struct stage_set *before, struct arena *arena)
 {
-    const struct program *p = e->program;
+    const struct plan_program *p = e->program;
     const struct copy_results results = {
         .tasks = e->tasks,
         .n_stages = p->n_stages,
@@ -199,10 +199,10 @@ static void mark_later(struct reading *r, const struct evidence *e, size_t measu
 }
 
 /* Marks the scores of the stage itself, and those of later stages that rest on it. */
-static void mark_scores(struct reading *r, const struct evidence *e, size_t stage,
+static void mark_scores(struct table_reading *r, const struct evidence *e, size_t stage,
                         const size_t *twins, const struct stage_set *before, struct arena *arena)
 {
-    const struct program *p = e->program;
+    const struct plan_program *p = e->program;
     struct digest *asked = tell_params(p, stage, twins);
     for (size_t m = 0; m < p->n_measures; m++) {
         const size_t own = p->measures[m].stage;
@@ -221,7 +221,7 @@ static void mark_scores(struct reading *r, const struct evidence *e, size_t stag
 
 /* Cells that the plan gives the same tasks are one, whatever came out: of each group the first with
  * a value is left. */
-static void mark_asked(struct reading *r, const struct program *p, size_t measure,
+static void mark_asked(struct table_reading *r, const struct plan_program *p, size_t measure,
                        const size_t *twins, struct arena *arena)
 {
     struct score *scores = &r->scores[measure * p->n_cells];
@@ -247,7 +247,7 @@ struct asked_set { /* what was found for it: stages after the same training shar
 };
 
 /* Cells that are asked the same in these stages; computed once for each set of stages. */
-static const size_t *twins_of(const struct program *p, const struct stage_set *telling,
+static const size_t *twins_of(const struct plan_program *p, const struct stage_set *telling,
                               struct asked_set *sets, size_t *n, struct arena *arena)
 {
     for (size_t i = 0; i < *n; i++) {
@@ -260,7 +260,7 @@ static const size_t *twins_of(const struct program *p, const struct stage_set *t
 }
 
 /* Copies by plan, before anything is compared. */
-static void mark_all_asked(struct reading *r, const struct program *p,
+static void mark_all_asked(struct table_reading *r, const struct plan_program *p,
                            const struct stage_set *before, struct arena *arena)
 {
     struct asked_set *sets = xcalloc(p->n_measures, sizeof(*sets));
@@ -279,7 +279,7 @@ static void mark_all_asked(struct reading *r, const struct program *p,
 }
 
 /* Copies by plan first: their reason is the stronger one, and a score is marked only once. */
-void mark_copies(struct reading *r, const struct evidence *e, struct arena *arena)
+void mark_copies(struct table_reading *r, const struct evidence *e, struct arena *arena)
 {
     struct stage_set *before = asked_before(e->program);
     mark_all_asked(r, e->program, before, arena);

@@ -147,7 +147,7 @@ static void index_grow(struct evidence_index *ix)
 }
 
 /* Task numbers must fit the slots' 32 bits. */
-void evidence_init(struct evidence *e, const struct program *p)
+void evidence_init(struct evidence *e, const struct plan_program *p)
 {
     assert(p != NULL);
     assert(program_n_tasks(p) <= UINT32_MAX);

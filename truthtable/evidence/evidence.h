@@ -54,7 +54,7 @@ struct evidence_task {
 
 struct evidence {
     struct arena arena;
-    const struct program *program;
+    const struct plan_program *program;
     struct evidence_task *tasks; /* program_n_tasks() of them */
     const char *label; /* of imported records ("reconstructed"); NULL for an executed program */
     struct evidence_index *index; /* private, as is what follows */
@@ -63,7 +63,7 @@ struct evidence {
 };
 
 void evidence_init(struct evidence *e,
-                   const struct program *p); /* all tasks pending, all values missing */
+                   const struct plan_program *p); /* all tasks pending, all values missing */
 void evidence_release(struct evidence *e);
 
 void evidence_set_task(struct evidence *e, size_t cell, size_t stage, enum task_end end,

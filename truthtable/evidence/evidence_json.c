@@ -208,7 +208,7 @@ static bool ends_alike(const struct evidence_task *t, enum task_end end, const c
 /* Records come cell by cell, so the last cell is tried first. */
 static size_t find_cell(struct evidence *e, const char *name)
 {
-    const struct program *p = e->program;
+    const struct plan_program *p = e->program;
     if (e->last_cell < p->n_cells && strcmp(p->cells[e->last_cell].name, name) == 0) {
         return e->last_cell;
     }
@@ -219,7 +219,7 @@ static size_t find_cell(struct evidence *e, const char *name)
 /* A task may have several records, which add values, as long as they agree on its end. */
 int evidence_add_record(struct evidence *e, const cJSON *record, struct err *err)
 {
-    const struct program *p = e->program;
+    const struct plan_program *p = e->program;
     const char *cell_name = NULL;
     const char *stage_name = NULL;
     const char *cause = NULL;

@@ -62,7 +62,7 @@ static int gather_end(struct evidence *e, const cJSON *entry, struct err *err)
 static int gather_result(struct evidence *e, const char *cells, size_t cell, size_t stage,
                          struct err *err)
 {
-    const struct program *p = e->program;
+    const struct plan_program *p = e->program;
     char *path =
         xasprintf("%s/%s/%s/result.json", cells, p->cells[cell].folder, p->stages[stage].name);
     cJSON *result = NULL;
@@ -88,7 +88,7 @@ static int gather_result(struct evidence *e, const char *cells, size_t cell, siz
 /* Ends first: a result then overrides the end of its task. */
 int gather_evidence(struct evidence *e, const char *cells, const cJSON *ends, struct err *err)
 {
-    const struct program *p = e->program;
+    const struct plan_program *p = e->program;
     int rc = 0;
     const cJSON *entry = NULL;
     cJSON_ArrayForEach(entry, ends)

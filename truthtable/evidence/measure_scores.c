@@ -47,7 +47,7 @@ static struct number number_of(const struct evidence_value *v)
 
 /* A share is a proportion: no value, and no bound, lies outside 0..1, and no
  * proportion is above 1 or below 0. */
-static bool in_support(const struct measure *m, const struct evidence_value *v)
+static bool in_support(const struct plan_measure *m, const struct evidence_value *v)
 {
     if (!measure_is_share(m)) {
         return true;
@@ -60,7 +60,7 @@ static bool in_support(const struct measure *m, const struct evidence_value *v)
 
 /* Imported records may rest on the plan's `items`, which the verdict notes; a task that ran may
  * not: its worker could have scored any number of them. */
-struct score score_read(const struct measure *m, const struct evidence_value *v, bool imported,
+struct score score_read(const struct plan_measure *m, const struct evidence_value *v, bool imported,
                         struct arena *arena)
 {
     assert(m != NULL && v != NULL);
@@ -85,17 +85,18 @@ struct score score_read(const struct measure *m, const struct evidence_value *v,
 }
 
 /* Scores, then copies among them, then facts. */
-void reading_of_evidence(struct reading *r, const struct evidence *e, const struct rules *rules,
-                         const struct coverage *coverage, struct arena *arena)
+void reading_of_evidence(struct table_reading *r, const struct evidence *e,
+                         const struct rules *rules, const struct coverage *coverage,
+                         struct arena *arena)
 {
     assert(e->program->n_cells == rules->program->n_cells); /* of one plan */
-    const struct program *p = e->program;
+    const struct plan_program *p = e->program;
     bool *fact_excluded = arena_array(arena, rules->facts.n * p->n_cells, sizeof(bool));
     r->scores = arena_array(arena, p->n_measures * p->n_cells, sizeof(*r->scores));
     r->facts = arena_array(arena, rules->facts.n * p->n_cells, sizeof(*r->facts));
     r->fact_excluded = fact_excluded;
     for (size_t i = 0; i < p->n_measures * p->n_cells; i++) {
-        const struct measure *m = &p->measures[i / p->n_cells];
+        const struct plan_measure *m = &p->measures[i / p->n_cells];
         size_t cell = i % p->n_cells;
         size_t task = cell * p->n_stages + m->stage;
         if (e->tasks[task].end == TASK_END_DONE) {

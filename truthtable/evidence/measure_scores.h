@@ -22,7 +22,7 @@ struct score {
     size_t copied;     /* of a copy: that cell, an earlier one; it may be a copy itself */
 };
 
-struct reading {
+struct table_reading {
     struct score *scores;      /* [measure * n_cells + cell] */
     struct number *facts;      /* [fact * n_cells + cell] */
     const bool *fact_excluded; /* likewise */
@@ -31,14 +31,15 @@ struct reading {
 
 /* A record as the score of a measure: unknown, with its reason, where it is out of support or its n
  * is not the plan's. `imported`: a record without n rests on the plan's `items`. */
-struct score score_read(const struct measure *m, const struct evidence_value *v, bool imported,
+struct score score_read(const struct plan_measure *m, const struct evidence_value *v, bool imported,
                         struct arena *arena);
 
 /* Lives in the arena. Values of tasks that are not done do not count. */
-void reading_of_evidence(struct reading *r, const struct evidence *e, const struct rules *rules,
-                         const struct coverage *coverage, struct arena *arena);
+void reading_of_evidence(struct table_reading *r, const struct evidence *e,
+                         const struct rules *rules, const struct coverage *coverage,
+                         struct arena *arena);
 
 /* Finds scores that are copies of one another; the last step of reading_of_evidence(). */
-void mark_copies(struct reading *r, const struct evidence *e, struct arena *arena);
+void mark_copies(struct table_reading *r, const struct evidence *e, struct arena *arena);
 
 #endif

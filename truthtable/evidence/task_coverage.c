@@ -38,7 +38,7 @@ bool coverage_loss_is_chance(const struct loss *l)
 
 /* The loss that a task inherits from the stages before it. One that is not chance outweighs those
  * that are. Stages are in topological order, so the losses of earlier ones are known already. */
-static struct loss dependency_loss(const struct stage *s, const struct loss *before)
+static struct loss dependency_loss(const struct plan_stage *s, const struct loss *before)
 {
     struct loss found = {.root = CAUSE_NR};
     for (size_t i = 0; i < s->n_after; i++) {
@@ -56,7 +56,7 @@ static struct loss dependency_loss(const struct stage *s, const struct loss *bef
 
 /* A blocked task without a cause is treated like one with an unknown cause: not excluded. */
 struct loss coverage_loss(enum task_end end, enum cause cause, const char *narrower,
-                          const struct stage *s, const struct loss *before)
+                          const struct plan_stage *s, const struct loss *before)
 {
     if (end == TASK_END_DONE || end == TASK_END_PENDING) {
         return (struct loss){.root = CAUSE_NONE};
@@ -83,7 +83,7 @@ size_t coverage_budget(double share, size_t planned)
 void coverage_init(struct coverage *c, const struct evidence *e, struct arena *arena)
 {
     assert(e->program != NULL && arena != NULL);
-    const struct program *p = e->program;
+    const struct plan_program *p = e->program;
     size_t n_tasks = program_n_tasks(p);
     enum cause *root = arena_array(arena, n_tasks, sizeof(*root));
     bool *excluded = arena_array(arena, n_tasks, sizeof(*excluded));

@@ -49,7 +49,7 @@ struct loss {
 /* The loss of a task of stage s that ended so, for this cause and, when that is its own, under such
  * limits (or NULL); `before` are the losses of its cell's earlier stages, by stage. */
 struct loss coverage_loss(enum task_end end, enum cause cause, const char *narrower,
-                          const struct stage *s, const struct loss *before);
+                          const struct plan_stage *s, const struct loss *before);
 /* Whether a loss is chance and may be excluded. */
 bool coverage_loss_is_chance(const struct loss *l);
 /* The exclusion budget: this share of the planned counted tasks, rounded down. */

@@ -30,7 +30,7 @@ static bool names_factor(const cJSON *v, const char *factor)
 
 /* Whether some level's own parameters (`when`) replace this key, so that it does not hold in every
  * cell. */
-static bool when_replaces(const struct stage *s, const char *key)
+static bool when_replaces(const struct plan_stage *s, const char *key)
 {
     const cJSON *factor;
     cJSON_ArrayForEach(factor, s->when)
@@ -47,7 +47,7 @@ static bool when_replaces(const struct stage *s, const char *key)
 }
 
 /* "Always" needs a parameter that no level's own parameters replace. */
-bool asked_always(const struct stage *s, const char *factor)
+bool asked_always(const struct plan_stage *s, const char *factor)
 {
     const cJSON *m;
     cJSON_ArrayForEach(m, s->params)
@@ -60,14 +60,15 @@ bool asked_always(const struct stage *s, const char *factor)
 }
 
 /* A level's own parameters under `when` count as mentioning the factor. */
-bool asked_mentions(const struct stage *s, const char *factor)
+bool asked_mentions(const struct plan_stage *s, const char *factor)
 {
     return json_member(s->when, factor) != NULL || names_factor(s->params, factor) ||
            names_factor(s->when, factor);
 }
 
 /* Depends on the cell only through its levels; a line per stage keeps stages apart. */
-struct digest asked_digest(const struct program *p, const struct stage_set *stages, size_t cell)
+struct digest asked_digest(const struct plan_program *p, const struct stage_set *stages,
+                           size_t cell)
 {
     struct strbuf text = STRBUF_INIT;
     for (size_t s = 0; s < p->n_stages; s++) {
@@ -88,7 +89,7 @@ struct digest asked_digest(const struct program *p, const struct stage_set *stag
 }
 
 /* Includes the stage itself. */
-struct stage_set *asked_before(const struct program *p)
+struct stage_set *asked_before(const struct plan_program *p)
 {
     struct stage_set *before = xcalloc(p->n_stages, sizeof(*before));
     for (size_t s = 0; s < p->n_stages; s++) {
@@ -125,14 +126,14 @@ static bool same_asked(const struct asked_cell *a, const struct asked_cell *b)
 }
 
 /* A plan without a replicate factor that matters has nothing to compare. */
-bool asked_telling(const struct program *p, const struct stage_set *stages,
+bool asked_telling(const struct plan_program *p, const struct stage_set *stages,
                    struct stage_set *telling)
 {
     *telling = (struct stage_set){0};
     bool mentioned = false;
     bool always = true;
     for (size_t f = 0; f < p->n_factors; f++) {
-        const struct factor *factor = &p->factors[f];
+        const struct plan_factor *factor = &p->factors[f];
         bool taken = !factor->replicate || factor->n_levels < 2;
         for (size_t s = 0; s < p->n_stages && factor->replicate; s++) {
             const bool here = stage_set_has(stages, s);
@@ -149,7 +150,8 @@ bool asked_telling(const struct program *p, const struct stage_set *stages,
 }
 
 /* Sorting by digest finds all groups in n log n; the sort is stable through the cell's number. */
-size_t *asked_twins(const struct program *p, const struct stage_set *telling, struct arena *arena)
+size_t *asked_twins(const struct plan_program *p, const struct stage_set *telling,
+                    struct arena *arena)
 {
     struct asked_cell *all = xcalloc(p->n_cells, sizeof(*all));
     size_t *twins = arena_array(arena, p->n_cells, sizeof(*twins));

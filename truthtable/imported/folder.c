@@ -170,7 +170,7 @@ static cJSON *task_json(const struct evidence *e, size_t task)
                                        [TASK_END_DONE] = "done",
                                        [TASK_END_BLOCKED] = "blocked",
                                        [TASK_END_NEVER_RUN] = "never_run"};
-    const struct program *p = e->program;
+    const struct plan_program *p = e->program;
     cJSON *o = json_object();
     json_put_string(o, "cell", p->cells[task / p->n_stages].name);
     json_put_string(o, "stage", p->stages[task % p->n_stages].name);
@@ -181,7 +181,7 @@ static cJSON *task_json(const struct evidence *e, size_t task)
 }
 
 /* provenance.json in the daemon's format, without attempts and journal. */
-static cJSON *provenance_json(const struct evidence *e, const struct verdict *v)
+static cJSON *provenance_json(const struct evidence *e, const struct table_verdict *v)
 {
     cJSON *o = json_object();
     cJSON *tasks = json_array();
@@ -207,7 +207,7 @@ static int put_file(const char *folder, const char *name, cJSON *value, struct e
 }
 
 /* verdict.json, with its last newline. */
-static int put_verdict(const char *folder, const struct verdict *v, struct err *err)
+static int put_verdict(const char *folder, const struct table_verdict *v, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
     char *path = path_join(folder, "verdict.json");
@@ -221,7 +221,7 @@ static int put_verdict(const char *folder, const struct verdict *v, struct err *
 
 /* What follows from the records. */
 struct folder_facts {
-    const struct verdict *verdict;
+    const struct table_verdict *verdict;
     const cJSON *provenance;
 };
 
@@ -276,11 +276,11 @@ static int write_whole(const struct folder_spec *spec, const struct import *im,
 }
 
 /* The verdict is computed from the records that are written, so both agree. */
-int folder_write(const struct folder_spec *spec, struct import *im, struct verdict *out,
+int folder_write(const struct folder_spec *spec, struct import *im, struct table_verdict *out,
                  struct err *err)
 {
     struct evidence e;
-    *out = (struct verdict){.outcome = INDEX_NONE};
+    *out = (struct table_verdict){.outcome = INDEX_NONE};
     compare_times(spec, im);
     evidence_init(&e, spec->program);
     int rc = evidence_read_records(&e, im->records, err);

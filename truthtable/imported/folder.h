@@ -16,7 +16,7 @@
 struct folder_spec {
     const char *folder;
     const char *program_path; /* grid.toml */
-    const struct program *program;
+    const struct plan_program *program;
     const struct lock *lock;
     bool replace; /* of an earlier import */
 };
@@ -27,7 +27,7 @@ int folder_check(const struct folder_spec *spec, struct err *err) MUST_CHECK;
 
 /* Adds to the import's warnings what the lock's time says of the files, computes the verdict of its
  * records, and writes. */
-int folder_write(const struct folder_spec *spec, struct import *im, struct verdict *out,
+int folder_write(const struct folder_spec *spec, struct import *im, struct table_verdict *out,
                  struct err *err) MUST_CHECK;
 
 #endif

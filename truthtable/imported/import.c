@@ -63,8 +63,8 @@ static bool left_out(const struct import_task *t, bool unsaid)
  * twenty items would pass for one on all. */
 static int check_limit(struct import *im, const struct import_task *t, struct err *err)
 {
-    const struct program *p = im->program;
-    const struct results *r = t->results;
+    const struct plan_program *p = im->program;
+    const struct imported_results *r = t->results;
     if (!left_out(t, r->has_limit) || (r->has_limit && r->limit == planned_limit(im, t))) {
         return 0; /* a limit that left nothing out is not a limit */
     }
@@ -95,9 +95,9 @@ static int check_limit(struct import *im, const struct import_task *t, struct er
 /* A measure without its metric is undetermined; a warning says so in advance. */
 static void warn_metrics(struct import *im, const struct import_task *t, const cJSON *record)
 {
-    const struct program *p = im->program;
+    const struct plan_program *p = im->program;
     for (size_t i = 0; i < p->n_measures; i++) {
-        const struct measure *m = &p->measures[i];
+        const struct plan_measure *m = &p->measures[i];
         if (m->stage == t->stage &&
             json_member(json_member(record, "metrics"), m->metric) == NULL) {
             import_warn(im, "measure %s reads %s, which task %.60s does not have", m->name,
@@ -141,7 +141,7 @@ static int take_task(struct import *im, const struct map_source *source, struct 
 /* ---- one results file ---- */
 
 /* Names the tasks that the file does have. */
-static int no_such_task(const struct results *r, const char *task, const char *stage,
+static int no_such_task(const struct imported_results *r, const char *task, const char *stage,
                         struct err *err)
 {
     struct strbuf names = STRBUF_INIT;
@@ -157,7 +157,7 @@ static int no_such_task(const struct results *r, const char *task, const char *s
 }
 
 /* What the file says of its origin; null where it says nothing. */
-static void put_origin(cJSON *receipt, const struct results *r)
+static void put_origin(cJSON *receipt, const struct imported_results *r)
 {
     static const char *const keys[] = {"date", "lm_eval_version", "git_hash"};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
@@ -171,7 +171,7 @@ static void put_origin(cJSON *receipt, const struct results *r)
 }
 
 /* Recomputes every group of the file and notes in the receipt how its figures were confirmed. */
-static int check_groups(struct results *r, cJSON *receipt, struct err *err)
+static int check_groups(struct imported_results *r, cJSON *receipt, struct err *err)
 {
     cJSON *groups = json_object();
     int rc = 0;
@@ -195,10 +195,10 @@ static int check_groups(struct results *r, cJSON *receipt, struct err *err)
 
 /* The stages whose task the file holds. A map that names the stage makes a missing task an
  * error. */
-static int take_stages(struct import *im, const struct map_source *source, struct results *r,
-                       cJSON *receipt, struct err *err)
+static int take_stages(struct import *im, const struct map_source *source,
+                       struct imported_results *r, cJSON *receipt, struct err *err)
 {
-    const struct program *p = im->program;
+    const struct plan_program *p = im->program;
     cJSON *stages = json_array();
     json_put(receipt, "stages", stages);
     int rc = 0;
@@ -227,7 +227,7 @@ static int take_stages(struct import *im, const struct map_source *source, struc
 /* The same file under two names cannot be two cells, either. Bytes alone: a results file holds its
  * time and its model. */
 static int check_copy(const struct import *im, const struct map_source *source,
-                      const struct results *r, struct err *err)
+                      const struct imported_results *r, struct err *err)
 {
     const char *cell = im->program->cells[source->cell].name;
     const cJSON *v = NULL;
@@ -248,7 +248,7 @@ static int check_copy(const struct import *im, const struct map_source *source,
 /* One results file. Its receipt exists before anything is checked. */
 static int take_source(struct import *im, const struct map_source *source, struct err *err)
 {
-    struct results r;
+    struct imported_results r;
     int rc = results_read(&r, source->results, err);
     rc = rc == 0 ? check_copy(im, source, &r, err) : rc;
     if (rc == 0) {
@@ -359,7 +359,7 @@ static int take_records(struct import *im, const char *path, struct err *err)
 /* ---- all ---- */
 
 /* The empty import; the label says where the records come from. */
-static void start(struct import *im, const struct program *p, struct map *map)
+static void start(struct import *im, const struct plan_program *p, struct map *map)
 {
     *im = (struct import){.program = p, .map = map};
     im->owners = xcalloc(program_n_tasks(p) + 1, sizeof(*im->owners));
@@ -404,7 +404,7 @@ static void warn_missing(struct import *im)
 
 /* Sources in the order of the map, then files of records; settings are compared once all are
  * known. */
-int import_run(struct import *im, const struct program *p, struct map *map, struct err *err)
+int import_run(struct import *im, const struct plan_program *p, struct map *map, struct err *err)
 {
     start(im, p, map);
     int rc = check_twice(map, err);

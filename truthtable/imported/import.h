@@ -14,7 +14,7 @@
 #include "truthtable/imported/results.h"
 
 struct import {
-    const struct program *program;
+    const struct plan_program *program;
     struct map *map;
     cJSON *records;      /* {"schema","program","label","records"}: evidence_read_records() */
     cJSON *list;         /* its list */
@@ -27,7 +27,7 @@ struct import {
 
 /* Reads everything that the map names. On an error the import is incomplete, but can be
  * released. */
-int import_run(struct import *im, const struct program *p, struct map *map,
+int import_run(struct import *im, const struct plan_program *p, struct map *map,
                struct err *err) MUST_CHECK;
 void import_release(struct import *im);
 
@@ -42,7 +42,7 @@ void import_warn(struct import *im, const char *fmt, ...) PRINTF_LIKE(2, 3);
 struct import_task {
     size_t cell;
     size_t stage;
-    struct results *results;
+    struct imported_results *results;
     const struct results_entry *entry;
     const struct results_entry **leaves;
     size_t n_leaves;

@@ -17,7 +17,7 @@
 #define MAP_SCHEMA 1
 
 /* Borrows the program. */
-void map_init(struct map *m, const struct program *p)
+void map_init(struct map *m, const struct plan_program *p)
 {
     *m = (struct map){.program = p};
     arena_init(&m->arena);
@@ -77,7 +77,7 @@ const cJSON *map_metrics(const struct map *m, size_t stage)
 /* The index of a stage, or an error with the nearest name. */
 static int find_stage(const struct map *m, const char *name, size_t *stage, struct err *err)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     *stage = program_find_stage(p, name);
     if (*stage != INDEX_NONE) {
         return 0;

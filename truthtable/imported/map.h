@@ -23,7 +23,7 @@ struct map_source {
 
 struct map {
     struct arena arena;
-    const struct program *program;
+    const struct plan_program *program;
     cJSON *json;           /* the map file, or NULL */
     const char *label;     /* where the records come from, or NULL */
     bool label_of_records; /* the one file of records gives the label */
@@ -36,7 +36,7 @@ struct map {
     cJSON *unmatched; /* array: what a pattern found no file for, in words */
 };
 
-void map_init(struct map *m, const struct program *p);
+void map_init(struct map *m, const struct plan_program *p);
 void map_release(struct map *m);
 
 int map_read(struct map *m, const char *path, struct err *err) MUST_CHECK;

@@ -41,7 +41,8 @@ char *map_pattern_path(const char *folder, const char *pattern)
 }
 
 /* The text of {name} in a cell; NULL when there is no such factor. */
-static const char *text_of(const struct program *p, const char *name, size_t cell, size_t stage)
+static const char *text_of(const struct plan_program *p, const char *name, size_t cell,
+                           size_t stage)
 {
     if (strcmp(name, "stage") == 0) {
         return p->stages[stage].name;
@@ -51,7 +52,7 @@ static const char *text_of(const struct program *p, const char *name, size_t cel
 }
 
 /* Replaces every {NAME} by the cell's level; an unknown name is an error. */
-static int fill_in(const struct program *p, const char *pattern, size_t cell, size_t stage,
+static int fill_in(const struct plan_program *p, const char *pattern, size_t cell, size_t stage,
                    struct strbuf *out, struct err *err)
 {
     for (const char *at = pattern; *at != '\0'; at++) {

@@ -102,7 +102,7 @@ static int take_value(struct results_metric *m, const cJSON *v, struct err *err)
 }
 
 /* Values first: a standard error belongs to a metric that is there. */
-static int take_metrics(struct results *r, struct results_entry *e, const cJSON *obj,
+static int take_metrics(struct imported_results *r, struct results_entry *e, const cJSON *obj,
                         struct err *err)
 {
     int rc = 0;
@@ -159,7 +159,7 @@ static int take_count(struct results_entry *e, const cJSON *obj, const char *key
 }
 
 /* The members of a group, as "group_subtasks" lists them; an empty list is a task's. */
-static int take_members(struct results *r, struct results_entry *e, struct err *err)
+static int take_members(struct imported_results *r, struct results_entry *e, struct err *err)
 {
     const cJSON *list = json_member(json_member(r->json, "group_subtasks"), e->task);
     if (list == NULL || (cJSON_IsArray(list) && list->child == NULL)) {
@@ -179,7 +179,8 @@ static int take_members(struct results *r, struct results_entry *e, struct err *
 }
 
 /* One task or group of "results". */
-static int take_entry(struct results *r, struct results_entry *e, const cJSON *obj, struct err *err)
+static int take_entry(struct imported_results *r, struct results_entry *e, const cJSON *obj,
+                      struct err *err)
 {
     const cJSON *counts = json_member(json_member(r->json, "n-samples"), obj->string);
     *e = (struct results_entry){.task = obj->string};
@@ -208,7 +209,7 @@ static int by_task(const void *a, const void *b)
 }
 
 /* Sorted pointers, for results_find(); the entries stay in the file's order. */
-static void index_entries(struct results *r)
+static void index_entries(struct imported_results *r)
 {
     r->by_task = arena_array(&r->arena, r->n_entries + 1, sizeof(*r->by_task));
     for (size_t i = 0; i < r->n_entries; i++) {
@@ -218,7 +219,7 @@ static void index_entries(struct results *r)
 }
 
 /* Binary search in the sorted pointers. */
-const struct results_entry *results_find(const struct results *r, const char *task)
+const struct results_entry *results_find(const struct imported_results *r, const char *task)
 {
     const struct results_entry key = {.task = task};
     const struct results_entry *of = &key;
@@ -233,7 +234,7 @@ const struct results_entry *results_find(const struct results *r, const char *ta
 #define GROUP_VISITS_MAX 16384 /* a list that names its tasks over and over */
 
 struct leaves {
-    const struct results *r;
+    const struct imported_results *r;
     const struct results_entry **list;
     size_t n;
     size_t n_visits;
@@ -266,7 +267,7 @@ static int add_leaves(struct leaves *l, const struct results_entry *e, int depth
     return 0;
 }
 
-int results_leaves(struct results *r, const struct results_entry *of,
+int results_leaves(struct imported_results *r, const struct results_entry *of,
                    const struct results_entry ***leaves, size_t *n, struct err *err)
 {
     struct leaves l = {.r = r};
@@ -278,7 +279,7 @@ int results_leaves(struct results *r, const struct results_entry *of,
 }
 
 /* A group has as many items as its leaves. */
-static int count_group(struct results *r, struct results_entry *e, struct err *err)
+static int count_group(struct imported_results *r, struct results_entry *e, struct err *err)
 {
     const struct results_entry **leaves = NULL;
     size_t n = 0;
@@ -304,7 +305,7 @@ static int count_group(struct results *r, struct results_entry *e, struct err *e
 }
 
 /* After every change of a task's count. */
-static int count_groups(struct results *r, struct err *err)
+static int count_groups(struct imported_results *r, struct err *err)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < r->n_entries; i++) {
@@ -314,7 +315,7 @@ static int count_groups(struct results *r, struct err *err)
 }
 
 /* Samples may tell how many items a task had; the file did not. */
-int results_set_count(struct results *r, const struct results_entry *task, int64_t n,
+int results_set_count(struct imported_results *r, const struct results_entry *task, int64_t n,
                       struct err *err)
 {
     struct results_entry *e = &r->entries[task - r->entries];
@@ -327,7 +328,7 @@ int results_set_count(struct results *r, const struct results_entry *task, int64
 /* ---- the file ---- */
 
 /* "groups" repeats figures of "results"; both must be equal. */
-static int compare_groups(const struct results *r, struct err *err)
+static int compare_groups(const struct imported_results *r, struct err *err)
 {
     const cJSON *group = NULL;
     const cJSON *again = NULL;
@@ -348,7 +349,7 @@ static int compare_groups(const struct results *r, struct err *err)
 }
 
 /* config.limit: a number of items, or a share of them below 1. */
-static int take_limit(struct results *r, struct err *err)
+static int take_limit(struct imported_results *r, struct err *err)
 {
     const cJSON *limit = json_member(json_member(r->json, "config"), "limit");
     if (limit == NULL || cJSON_IsNull(limit)) {
@@ -363,7 +364,7 @@ static int take_limit(struct results *r, struct err *err)
 }
 
 /* Entries first; groups need all of them. */
-static int take_all(struct results *r, struct err *err)
+static int take_all(struct imported_results *r, struct err *err)
 {
     const cJSON *list = NULL;
     int rc = json_get_object(r->json, "results", &list, err);
@@ -390,10 +391,10 @@ static int take_all(struct results *r, struct err *err)
 }
 
 /* Messages begin with the path, then the entry, then the key. */
-int results_parse(struct results *r, const char *text, size_t len, const char *path,
+int results_parse(struct imported_results *r, const char *text, size_t len, const char *path,
                   struct err *err)
 {
-    *r = (struct results){0};
+    *r = (struct imported_results){0};
     arena_init(&r->arena);
     r->path = arena_strdup(&r->arena, path);
     int rc = json_parse_lax(text, len, &r->json, err);
@@ -404,10 +405,10 @@ int results_parse(struct results *r, const char *text, size_t len, const char *p
 }
 
 /* The digest is of the very bytes that were parsed. */
-int results_read(struct results *r, const char *path, struct err *err)
+int results_read(struct imported_results *r, const char *path, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
-    *r = (struct results){0};
+    *r = (struct imported_results){0};
     int rc = file_read(path, RESULTS_BYTES_MAX, &text, err);
     if (rc == 0) {
         rc = results_parse(r, text.buf, text.len, path, err);
@@ -419,9 +420,9 @@ int results_read(struct results *r, const char *path, struct err *err)
 }
 
 /* Everything handed out becomes invalid. */
-void results_release(struct results *r)
+void results_release(struct imported_results *r)
 {
     cJSON_Delete(r->json);
     arena_release(&r->arena);
-    *r = (struct results){0};
+    *r = (struct imported_results){0};
 }

@@ -44,7 +44,7 @@ struct results_entry {
     int64_t n; /* items scored; of a group, the sum over its leaves */
 };
 
-struct results {
+struct imported_results {
     struct arena arena;
     cJSON *json;
     const char *path;
@@ -58,13 +58,13 @@ struct results {
 };
 
 /* ERR_SYNTAX, ERR_RANGE and ERR_REFUSED name the key. Valid to release whatever happened. */
-int results_read(struct results *r, const char *path, struct err *err) MUST_CHECK;
+int results_read(struct imported_results *r, const char *path, struct err *err) MUST_CHECK;
 /* The same of text; `path` is for messages only and no digest is taken. */
-int results_parse(struct results *r, const char *text, size_t len, const char *path,
+int results_parse(struct imported_results *r, const char *text, size_t len, const char *path,
                   struct err *err) MUST_CHECK;
-void results_release(struct results *r);
+void results_release(struct imported_results *r);
 
-const struct results_entry *results_find(const struct results *r, const char *task);
+const struct results_entry *results_find(const struct imported_results *r, const char *task);
 /* "value,filter"; NULL when there is none. */
 const struct results_metric *results_metric(const struct results_entry *e, const char *name,
                                             const char *filter);
@@ -72,18 +72,18 @@ const struct results_metric *results_metric(const struct results_entry *e, const
 /* The leaves of a task: itself, or of a group all tasks under it, in the file's order and each
  * once. The array is in the arena. ERR_REFUSED when a group contains itself or names a task that
  * has no entry: such a group has no n, and is refused only where it is asked for. */
-int results_leaves(struct results *r, const struct results_entry *of,
+int results_leaves(struct imported_results *r, const struct results_entry *of,
                    const struct results_entry ***leaves, size_t *n, struct err *err) MUST_CHECK;
 
 /* How many items a task without a count has, from elsewhere; its groups then have theirs.
  * ERR_CORRUPT when a group says another number. */
-int results_set_count(struct results *r, const struct results_entry *task, int64_t n,
+int results_set_count(struct imported_results *r, const struct results_entry *task, int64_t n,
                       struct err *err) MUST_CHECK;
 
 /* ERR_CORRUPT if no known formula gives the group's score or standard error from its members. *how
  * says what was found: "weighted by size, pooled over leaves"; "" when it could not be checked. */
-int results_check_group(struct results *r, const struct results_entry *group, const char **how,
-                        struct err *err) MUST_CHECK;
+int results_check_group(struct imported_results *r, const struct results_entry *group,
+                        const char **how, struct err *err) MUST_CHECK;
 
 /* Equal but for the rounding of sums in another order. */
 bool results_agree(double a, double b);

@@ -143,7 +143,7 @@ static int check_se(const struct group_look *g, struct err *err)
 }
 
 /* The members themselves, where results_leaves() has shown that all have entries. */
-static const struct results_entry **direct_members(struct results *r,
+static const struct results_entry **direct_members(struct imported_results *r,
                                                    const struct results_entry *group)
 {
     const struct results_entry **list = arena_array(&r->arena, group->n_members + 1, sizeof(*list));
@@ -154,8 +154,8 @@ static const struct results_entry **direct_members(struct results *r,
 }
 
 /* Metrics that a member lacks are skipped: nothing can be recomputed for them. */
-int results_check_group(struct results *r, const struct results_entry *group, const char **how,
-                        struct err *err)
+int results_check_group(struct imported_results *r, const struct results_entry *group,
+                        const char **how, struct err *err)
 {
     const struct results_entry **leaves = NULL;
     size_t n = 0;

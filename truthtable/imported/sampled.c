@@ -41,7 +41,7 @@ static bool names_task(const char *name, const char *task)
 }
 
 /* The task whose samples a file holds, by its name; NULL if no task fits. */
-static const struct results_entry *task_of_file(const struct results *r, const char *path)
+static const struct results_entry *task_of_file(const struct imported_results *r, const char *path)
 {
     const struct results_entry *best = NULL;
     const char *name = path_name(path);

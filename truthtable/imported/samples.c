@@ -62,8 +62,8 @@ static size_t find_filter(const struct samples *s, const char *name)
 }
 
 /* A metric per entry of the results file, and the filters among them. */
-int samples_init(struct samples *s, const struct results *r, const struct results_entry *task,
-                 struct err *err)
+int samples_init(struct samples *s, const struct imported_results *r,
+                 const struct results_entry *task, struct err *err)
 {
     *s = (struct samples){.results = r, .task = task, .all_hashes = true};
     digest_start(&s->hashes);

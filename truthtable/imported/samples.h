@@ -39,7 +39,7 @@ struct samples_metric { /* of the results file, and what the lines say of it */
 };
 
 struct samples {
-    const struct results *results;
+    const struct imported_results *results;
     const struct results_entry *task;
     struct samples_metric *metrics; /* one for each of the task's */
     const char *filters[SAMPLES_FILTERS_MAX];
@@ -54,8 +54,8 @@ struct samples {
     int64_t n_bytes;
 };
 
-int samples_init(struct samples *s, const struct results *r, const struct results_entry *task,
-                 struct err *err) MUST_CHECK;
+int samples_init(struct samples *s, const struct imported_results *r,
+                 const struct results_entry *task, struct err *err) MUST_CHECK;
 void samples_release(struct samples *s);
 
 /* The task's one file. Messages begin with the path and the line. */

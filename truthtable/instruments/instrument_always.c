@@ -61,7 +61,7 @@ static double common_items(const struct work *w, size_t m)
 /* One measure: how many cells clear, and the lowest and highest of them. */
 static cJSON *margin_json(const struct work *w, size_t m)
 {
-    const struct measure *me = &w->p->measures[m];
+    const struct plan_measure *me = &w->p->measures[m];
     double n = common_items(w, m);
     size_t low = INDEX_NONE;
     size_t high = INDEX_NONE;
@@ -273,7 +273,7 @@ static size_t pairs_left(const struct work *w, size_t contrast, size_t measure)
  * items_for_observed: how many items would have shown the observed difference. */
 static cJSON *by_items_json(const struct work *w, size_t k, size_t m)
 {
-    const struct measure *me = &w->p->measures[m];
+    const struct plan_measure *me = &w->p->measures[m];
     bool two_arms = !w->p->contrasts[k].is_difference;
     /* Pairs drop as a whole, so both arms have as many cells. */
     size_t cells = two_arms ? pairs_left(w, k, m) : 0;
@@ -390,7 +390,7 @@ static const cJSON *came_with(const cJSON *came, const char *key)
 }
 
 /* A declared check with what came of it. Without a result, `why` says how far it got. */
-static cJSON *check_json(const struct work *w, const struct apparatus *a, const cJSON *came)
+static cJSON *check_json(const struct work *w, const struct plan_apparatus *a, const cJSON *came)
 {
     const cJSON *value = came_with(came, "value");
     const cJSON *holds = came_with(came, "holds");

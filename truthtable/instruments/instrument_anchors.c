@@ -45,7 +45,7 @@ static cJSON *anchor_json(struct told *t, const cJSON *anchor, struct spread *al
 {
     const struct work *w = t->w;
     size_t m = program_find_measure(w->p, anchor->string);
-    const struct measure *measure = &w->p->measures[m];
+    const struct plan_measure *measure = &w->p->measures[m];
     cJSON *o = json_object();
     cJSON *conditions = json_array();
     struct spread cells = {0};

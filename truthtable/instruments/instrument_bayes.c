@@ -159,8 +159,8 @@ static const char *sentence(const struct told *t, const struct bayes_sum *s)
 /* What was declared: contrast, bounds and priors, so that the file explains itself. */
 static void put_plan(const struct told *t, const struct bayes_plan *plan)
 {
-    const struct program *p = t->w->p;
-    const struct contrast *k = &p->contrasts[plan->contrast];
+    const struct plan_program *p = t->w->p;
+    const struct plan_contrast *k = &p->contrasts[plan->contrast];
     struct arena *a = t->w->arena;
     cJSON *bounds = json_array();
     cJSON *priors = json_array();

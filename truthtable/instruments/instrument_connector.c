@@ -171,7 +171,7 @@ static bool is_benchmark(const struct connector *c, size_t measure)
 /* Whether a measure clears by the binding counter; one without a floor always does. */
 static enum truth clears(const struct work *w, size_t measure)
 {
-    const struct program *p = w->p;
+    const struct plan_program *p = w->p;
     if (!p->measures[measure].has_floor) {
         return TRUTH_TRUE;
     }
@@ -181,7 +181,7 @@ static enum truth clears(const struct work *w, size_t measure)
 }
 
 /* 1 when arm a does better by this difference, -1 when arm b does. */
-static int better_arm(const struct measure *m, double difference)
+static int better_arm(const struct plan_measure *m, double difference)
 {
     int sign = difference > 0 ? 1 : (difference < 0 ? -1 : 0);
     return m->lower_better ? -sign : sign;
@@ -192,7 +192,7 @@ static int better_arm(const struct measure *m, double difference)
 static cJSON *benchmark_json(struct connector *c, size_t m)
 {
     struct rung *r = &c->bench;
-    const struct measure *measure = &c->w->p->measures[m];
+    const struct plan_measure *measure = &c->w->p->measures[m];
     struct gap g = gap_of(c, m);
     enum truth cleared = clears(c->w, m);
     enum truth shows = truth_and(cleared, g.shows);
@@ -396,7 +396,7 @@ void instrument_connector(struct told *t)
     c.contrast = named != NULL ? program_find_contrast(w->p, named->valuestring)
                                : instrument_main_contrast(w->p);
     c.loss = program_find_measure(w->p, json_member(t->spec->spec, "loss")->valuestring);
-    const struct contrast *k = &w->p->contrasts[c.contrast];
+    const struct plan_contrast *k = &w->p->contrasts[c.contrast];
     c.arms[0] = w->p->factors[k->factor].levels[k->level_a].text;
     c.arms[1] = w->p->factors[k->factor].levels[k->level_b].text;
     json_put_string(t->json, "contrast", k->name);

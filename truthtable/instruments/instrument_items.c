@@ -110,10 +110,10 @@ static void cut_folder(struct err *err, const char *path)
 
 /* Reads one cell's items into the table, and compares the digest afterwards: the bytes hashed are
  * the bytes read. */
-static int read_cell(const struct items *it, const struct measure *m, size_t cell,
+static int read_cell(const struct items *it, const struct plan_measure *m, size_t cell,
                      struct items_table *table, struct err *err)
 {
-    const struct program *p = it->w->p;
+    const struct plan_program *p = it->w->p;
     char *folder = xasprintf("%s/cells/%s/%s", it->w->in->folder, p->cells[cell].folder,
                              p->stages[m->stage].name);
     char *path = NULL;
@@ -145,7 +145,7 @@ static const char *read_pairs(const struct items *it, size_t m, struct items_tab
                               size_t *n_pairs)
 {
     const struct layout *l = &it->w->ev->rules->layout;
-    const struct program *p = it->w->p;
+    const struct plan_program *p = it->w->p;
     *n_pairs = 0;
     for (size_t i = 0; i < l->contrasts[it->contrast].n_settings * l->n_replicates; i++) {
         size_t s = i / l->n_replicates;
@@ -241,7 +241,7 @@ static void put_errors(struct items *it, cJSON *o, const struct items_table *tab
 /* One measure: its errors, or why there are none. */
 static cJSON *measure_json(struct items *it, size_t m)
 {
-    const struct measure *measure = &it->w->p->measures[m];
+    const struct plan_measure *measure = &it->w->p->measures[m];
     struct items_table table;
     size_t n_pairs = 0;
     cJSON *o = json_object();
@@ -286,7 +286,7 @@ void instrument_items(struct told *t)
     it.cluster = cluster == NULL ? NULL : cluster->valuestring;
     struct measure_list measures = work_measures(w, t->spec->spec, "measures");
     it.shown = arena_array(w->arena, measures.n, sizeof(*it.shown));
-    const struct contrast *k = &w->p->contrasts[it.contrast];
+    const struct plan_contrast *k = &w->p->contrasts[it.contrast];
     json_put_string(t->json, "contrast", k->name);
     json_put_string(t->json, "a", w->p->factors[k->factor].levels[k->level_a].text);
     json_put_string(t->json, "b", w->p->factors[k->factor].levels[k->level_b].text);

@@ -65,8 +65,8 @@ static struct column *add_column(struct mixed_terms *m, const char *name, const 
 /* A category: a column of 0 and 1 for every level but the first. */
 static void add_factor(struct mixed_terms *m, size_t factor)
 {
-    const struct program *p = m->w->p;
-    const struct factor *f = &p->factors[factor];
+    const struct plan_program *p = m->w->p;
+    const struct plan_factor *f = &p->factors[factor];
     /* The first level is the reference, as in R. */
     for (size_t l = 1; l < f->n_levels; l++) {
         struct column *c =
@@ -93,7 +93,7 @@ static struct number fact_value(const struct evidence_value *v)
 /* "fact.STAGE.NAME": a column of what each cell's task reported. */
 static void add_fact(struct mixed_terms *m, const char *term)
 {
-    const struct program *p = m->w->p;
+    const struct plan_program *p = m->w->p;
     const char *dot = strchr(term + strlen("fact."), '.');
     char *stage_name = xstrndup(term + strlen("fact."), (size_t)(dot - term) - strlen("fact."));
     size_t stage = program_find_stage(p, stage_name);
@@ -181,7 +181,7 @@ struct rows {
 /* The rows of one response, and the cells that were dropped with their reasons. */
 static struct rows keep_rows(const struct mixed_terms *m, size_t response, struct arena *a)
 {
-    const struct program *p = m->w->p;
+    const struct plan_program *p = m->w->p;
     struct rows r = {arena_array(a, p->n_cells, sizeof(size_t)), 0, json_array()};
     for (size_t i = 0; i < p->n_cells; i++) {
         const char *why = why_dropped(m, response, i);

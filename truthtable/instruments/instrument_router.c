@@ -31,7 +31,7 @@ struct router {
 static size_t values_of(const struct router *r, const char *fact, size_t condition, double *out,
                         const char **why)
 {
-    const struct program *p = r->w->p;
+    const struct plan_program *p = r->w->p;
     size_t n = 0;
     *why = "no cell has it";
     size_t n_done = 0;
@@ -101,7 +101,7 @@ static cJSON *component_json(struct router *r, const char *name, double *scratch
  * state of their router is unknown. */
 static size_t not_done(const struct router *r, size_t condition)
 {
-    const struct program *p = r->w->p;
+    const struct plan_program *p = r->w->p;
     size_t n = 0;
     for (size_t c = 0; c < p->n_cells; c++) {
         bool is_in = condition == INDEX_NONE || p->cells[c].condition == condition;
@@ -121,7 +121,7 @@ static double mean_of(const struct router *r, const char *fact, size_t condition
 /* One condition: its vector, and how many cells it is the mean of. */
 static cJSON *condition_json(const struct router *r, size_t condition, double *scratch)
 {
-    const struct program *p = r->w->p;
+    const struct plan_program *p = r->w->p;
     cJSON *o = json_object();
     cJSON *vector = json_array();
     size_t n_cells = 0;

@@ -14,16 +14,16 @@
 
 struct work {
     const struct instruments_input *in;
-    const struct program *p;
+    const struct plan_program *p;
     const struct evidence *e;
     const struct coverage *coverage;
-    const struct evaluation *ev;
+    const struct table_evaluation *ev;
     struct arena *arena;
 };
 
 struct told {
     const struct work *w;
-    const struct instrument *spec;
+    const struct plan_instrument *spec;
     enum instrument_kind kind;
     struct instrument_answer *fields; /* one for each of instrument_fields() */
     cJSON *json;

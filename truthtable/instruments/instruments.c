@@ -124,7 +124,7 @@ static cJSON *declared_json(const struct work *w, size_t i, struct instrument_an
         [INSTRUMENT_BAYES] = instrument_bayes,         [INSTRUMENT_MIXED] = instrument_mixed,
         [INSTRUMENT_CONNECTOR] = instrument_connector, [INSTRUMENT_ITEMS] = instrument_items,
         [INSTRUMENT_ROUTER] = instrument_router,       [INSTRUMENT_ANCHORS] = instrument_anchors};
-    const struct instrument *spec = &w->p->instruments[i];
+    const struct plan_instrument *spec = &w->p->instruments[i];
     struct told t = {.w = w, .spec = spec, .kind = instrument_kind_find(spec->kind)};
     t.json = json_object();
     t.fields = no_answers(w, t.kind);
@@ -172,10 +172,10 @@ struct forecast_sum {
 };
 
 /* A forecast is scored only if its truth is known; `sum` collects the scores. */
-static cJSON *forecast_json(const struct work *w, const struct evaluation *ev, size_t i,
+static cJSON *forecast_json(const struct work *w, const struct table_evaluation *ev, size_t i,
                             struct forecast_sum *sum)
 {
-    const struct forecast *f = &ev->rules->program->forecasts[i];
+    const struct plan_forecast *f = &ev->rules->program->forecasts[i];
     const char *why = "undetermined";
     enum truth t = evaluation_truth(ev, ev->rules->forecasts[i], TRUTH_UNKNOWN, &why);
     /* An unknown forecast is neither right nor wrong. */
@@ -202,7 +202,7 @@ static cJSON *forecast_json(const struct work *w, const struct evaluation *ev, s
 }
 
 /* All forecasts and their score: the mean Brier score and the sum of bits. */
-static void put_forecasts(cJSON *out, const struct work *w, const struct evaluation *ev)
+static void put_forecasts(cJSON *out, const struct work *w, const struct table_evaluation *ev)
 {
     size_t n = ev->rules->program->n_forecasts;
     struct forecast_sum sum = {0};
@@ -248,7 +248,7 @@ static void put_priors(cJSON *out, const cJSON *verdict)
 /* Instruments first, then forecasts over an evaluation that includes their answers. */
 static cJSON *told_all(const struct work *w)
 {
-    const struct program *p = w->p;
+    const struct plan_program *p = w->p;
     cJSON *o = envelope(w->in);
     cJSON *list = json_array();
     struct instrument_answer **answers =
@@ -260,7 +260,7 @@ static cJSON *told_all(const struct work *w)
     push_always(w, list);
     json_put(o, "instruments", list);
     /* A copy that knows the answers; the verdict's own evaluation never does. */
-    struct evaluation with = *w->ev;
+    struct table_evaluation with = *w->ev;
     with.instruments = (const struct instrument_answer *const *)answers;
     put_forecasts(o, w, &with);
     put_priors(o, w->in->verdict);
@@ -301,7 +301,7 @@ static const char *disagreement(const struct evidence *e, const struct instrumen
 {
     /* Contrasts are compared apart, without their Bayes factors. */
     static const char *const members[] = {"outcome", "gates"};
-    struct verdict v;
+    struct table_verdict v;
     struct err err = {0};
     const char *why = NULL;
     if (verdict_compute(e, in->lock->root, in->lock->head, &v, &err) != 0) {
@@ -327,8 +327,8 @@ static cJSON *evaluate(const struct instruments_input *in, const struct evidence
 {
     struct arena arena;
     struct coverage coverage;
-    struct reading reading;
-    struct evaluation ev;
+    struct table_reading reading;
+    struct table_evaluation ev;
     arena_init(&arena);
     coverage_init(&coverage, e, &arena);
     reading_of_evidence(&reading, e, rules, &coverage, &arena);

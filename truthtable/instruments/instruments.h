@@ -23,7 +23,7 @@
 
 struct instruments_input {
     const char *folder; /* STATE/programs/<id> */
-    const struct program *program;
+    const struct plan_program *program;
     const struct lock *lock;
     const cJSON *verdict;    /* verdict.json */
     const cJSON *provenance; /* provenance.json, or NULL */

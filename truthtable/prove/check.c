@@ -9,7 +9,7 @@
 
 #include "truthtable/prove/check_parts.h"
 
-int check_run(const struct program *p, const cJSON *describe, struct check_report *out,
+int check_run(const struct plan_program *p, const cJSON *describe, struct check_report *out,
               struct diag *diag, struct err *err)
 {
     struct rules rules;
@@ -33,7 +33,7 @@ int check_run(const struct program *p, const cJSON *describe, struct check_repor
 }
 
 /* Parses one condition for its errors. */
-static void check_condition(const struct cond_text *text, const struct program *p,
+static void check_condition(const struct cond_text *text, const struct plan_program *p,
                             enum cond_use use, struct fact_table *facts, struct diag *diag)
 {
     if (text->text[0] != '\0') {
@@ -41,7 +41,7 @@ static void check_condition(const struct cond_text *text, const struct program *
     }
 }
 
-void check_conditions(const struct program *p, bool forecasts, struct diag *diag)
+void check_conditions(const struct plan_program *p, bool forecasts, struct diag *diag)
 {
     struct arena arena;
     struct fact_table facts = {.arena = &arena};
@@ -60,7 +60,7 @@ void check_conditions(const struct program *p, bool forecasts, struct diag *diag
     arena_release(&arena);
 }
 
-void check_table_alone(const struct program *p, struct diag *diag)
+void check_table_alone(const struct plan_program *p, struct diag *diag)
 {
     struct check_report r = {.program = p};
     arena_init(&r.arena);
@@ -69,7 +69,7 @@ void check_table_alone(const struct program *p, struct diag *diag)
 }
 
 /* Compiles the rules only for the layout of contrasts; none of the proofs runs. */
-cJSON *check_fixed_json(const struct program *p, const cJSON *describe, struct err *err)
+cJSON *check_fixed_json(const struct plan_program *p, const cJSON *describe, struct err *err)
 {
     struct rules rules;
     struct diag diag;

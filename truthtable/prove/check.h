@@ -94,7 +94,7 @@ struct plan_proof { /* NaN: unknown */
 
 struct check_report {
     struct arena arena;
-    const struct program *program;
+    const struct plan_program *program;
     struct table_proof table;
     struct row_proof *rows;     /* [row] */
     struct conflict *conflicts; /* what the impossible rows run against */
@@ -119,26 +119,26 @@ struct check_report {
  * and stages and [data] that nothing reads; outcomes that none bind are warnings. ERR_INVALID when
  * conditions do not compile (out is then empty but releasable); errors about the table leave a full
  * report and return 0: ask diag. */
-int check_run(const struct program *p, const cJSON *describe, struct check_report *out,
+int check_run(const struct plan_program *p, const cJSON *describe, struct check_report *out,
               struct diag *diag, struct err *err) MUST_CHECK;
 void check_release(struct check_report *r);
 
 /* Adds the errors of each condition alone, for a program whose other parts have errors; what
  * conditions name must have none, and `forecasts` says whether that holds of theirs. Conditions
  * without a text are left out: their place has an error already. */
-void check_conditions(const struct program *p, bool forecasts, struct diag *diag);
+void check_conditions(const struct plan_program *p, bool forecasts, struct diag *diag);
 /* Adds the holes and clashes of the table, likewise; inputs, outcomes and rows must have no errors.
  */
-void check_table_alone(const struct program *p, struct diag *diag);
+void check_table_alone(const struct plan_program *p, struct diag *diag);
 
 /* Adds an error for each factor whose levels make the same tasks; nothing when conditions do not
  * compile. Apart from check_run(), for it is about what runs: not about imported records, but about
  * an amendment, which may change the parameters that take a factor. */
-void check_factors(const struct program *p, struct diag *diag);
+void check_factors(const struct plan_program *p, struct diag *diag);
 
 /* Warns of floors that guessing may clear, and of a chance that contradicts what the workers
  * describe (the fact `chance`); describe may be NULL. */
-void check_floors(const struct program *p, const cJSON *describe, struct diag *diag);
+void check_floors(const struct plan_program *p, const cJSON *describe, struct diag *diag);
 
 /* The whole report; the caller frees it. Also the lock's "proof". */
 cJSON *check_json(const struct check_report *r) __attribute__((returns_nonnull));
@@ -147,6 +147,7 @@ const char *fixed_column_name(enum fixed_column c);
 
 /* Only what is held fixed, for a plan as locked or amended: the member "fixed" of check_json(). The
  * caller deletes it; NULL when conditions do not compile. */
-cJSON *check_fixed_json(const struct program *p, const cJSON *describe, struct err *err) MUST_CHECK;
+cJSON *check_fixed_json(const struct plan_program *p, const cJSON *describe,
+                        struct err *err) MUST_CHECK;
 
 #endif

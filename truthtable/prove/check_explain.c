@@ -35,7 +35,7 @@ static enum explain_kind kind_of(const struct row_proof *row)
     return row->reach == REACH_IMPOSSIBLE ? KIND_IMPOSSIBLE : KIND_NOT_SHOWN;
 }
 
-static const struct input *input_of(const struct program *p, size_t table_input)
+static const struct plan_input *input_of(const struct plan_program *p, size_t table_input)
 {
     return &p->inputs[p->table_inputs[table_input]];
 }
@@ -45,7 +45,7 @@ static const struct input *input_of(const struct program *p, size_t table_input)
 static void map_rows(struct explaining *x)
 {
     const struct check_report *r = x->report;
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     const struct table_proof *t = &r->table;
     if (t->n_combinations > TABLE_COMBINATIONS_MAX || t->n_holes > 0 || t->n_clashes > 0) {
         return;
@@ -58,7 +58,7 @@ static void map_rows(struct explaining *x)
 
 /* A row fires in every state in which each of its levels is possible: 2^(levels - 1) sets of an
  * input hold one of its levels. The state of the row's levels alone is not partial. */
-static uint64_t states_of_a_row(const struct program *p)
+static uint64_t states_of_a_row(const struct plan_program *p)
 {
     size_t bits = 0;
     for (size_t i = 0; i < p->n_table_inputs; i++) {
@@ -68,9 +68,9 @@ static uint64_t states_of_a_row(const struct program *p)
 }
 
 /* The inputs whose levels change the outcome while all others keep the row's levels. */
-static cJSON *needs_json(const struct explaining *x, const struct table_row *row)
+static cJSON *needs_json(const struct explaining *x, const struct plan_row *row)
 {
-    const struct program *p = x->report->program;
+    const struct plan_program *p = x->report->program;
     if (x->row_of == NULL) {
         return cJSON_CreateNull();
     }
@@ -95,7 +95,7 @@ static cJSON *needs_json(const struct explaining *x, const struct table_row *row
 
 /* "magnitude decisive (contrast.arch.max_abs >= 4)"; a later level holds only where those before it
  * do not. */
-static void add_level(struct strbuf *sb, const struct input *in, size_t level)
+static void add_level(struct strbuf *sb, const struct plan_input *in, size_t level)
 {
     strbuf_addf(sb, "%s %s (%s", in->name, in->levels[level].name,
                 in->levels[level].condition.text);
@@ -108,7 +108,7 @@ static void add_level(struct strbuf *sb, const struct input *in, size_t level)
 /* The conditions that contradict each other, in words, for an impossible row. */
 static void put_why(cJSON *o, const struct check_report *r, const struct row_proof *row)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     struct strbuf sb = STRBUF_INIT;
     size_t n = 0;
     if (row->conflict == INDEX_NONE) {
@@ -131,8 +131,8 @@ static void put_why(cJSON *o, const struct check_report *r, const struct row_pro
 static void put_witness(cJSON *o, const struct explaining *x, size_t row)
 {
     struct arena arena;
-    struct reading reading;
-    struct evaluation ev;
+    struct table_reading reading;
+    struct table_evaluation ev;
     cJSON *others = json_array();
     arena_init(&arena);
     search_make(&reading, &x->rules, x->report->rows[row].witness, &arena);
@@ -153,8 +153,8 @@ static cJSON *row_json(const struct explaining *x, size_t k)
     static const char *const words[KIND_NR] = {"witnessed alone", "witnessed", "impossible",
                                                "not shown"};
     const struct check_report *r = x->report;
-    const struct program *p = r->program;
-    const struct table_row *row = &p->rows[k];
+    const struct plan_program *p = r->program;
+    const struct plan_row *row = &p->rows[k];
     cJSON *o = json_object();
     cJSON *levels = json_array();
     for (size_t i = 0; i < p->n_table_inputs; i++) {
@@ -185,7 +185,7 @@ cJSON *check_explain(const struct check_report *r, size_t per_kind)
 {
     static const char *const names[KIND_NR] = {"witnessed_alone", "witnessed", "impossible",
                                                "not_shown"};
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     struct explaining x = {.report = r, .n_states = states_of_a_row(p)};
     size_t n[KIND_NR] = {0};
     struct diag diag;

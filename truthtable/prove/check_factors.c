@@ -17,7 +17,7 @@
 #include "truthtable/prove/check.h"
 
 struct reads {
-    const struct program *p;
+    const struct plan_program *p;
     struct stage_set stages;  /* that count */
     struct stage_set telling; /* those that mention the factor in question */
     struct diag *diag;
@@ -27,7 +27,7 @@ struct reads {
  * backwards, so each is complete when its own predecessors are added. */
 static struct stage_set stages_that_count(const struct rules *rules)
 {
-    const struct program *p = rules->program;
+    const struct plan_program *p = rules->program;
     struct stage_set set = {0};
     for (size_t m = 0; m < p->n_measures; m++) {
         stage_set_add(&set, p->measures[m].stage);
@@ -45,7 +45,7 @@ static struct stage_set stages_that_count(const struct rules *rules)
 
 /* Cells are numbered with the first factor slowest: neighboring levels of a factor are a stride
  * apart. */
-static size_t stride_of(const struct program *p, size_t factor)
+static size_t stride_of(const struct plan_program *p, size_t factor)
 {
     size_t stride = 1;
     for (size_t i = factor + 1; i < p->n_factors; i++) {
@@ -55,7 +55,8 @@ static size_t stride_of(const struct program *p, size_t factor)
 }
 
 /* The cell without the factor: "arch=dense, seed=1"; "" when it is the only factor. */
-static void add_setting(struct strbuf *out, const struct program *p, size_t factor, size_t cell)
+static void add_setting(struct strbuf *out, const struct plan_program *p, size_t factor,
+                        size_t cell)
 {
     for (size_t i = 0; i < p->n_factors; i++) {
         if (i != factor) {
@@ -135,7 +136,7 @@ static void compare_at(const struct reads *r, size_t factor, size_t cell, struct
 }
 
 /* No task names the factor at all. */
-static void refuse_unread(const struct reads *r, const struct factor *f)
+static void refuse_unread(const struct reads *r, const struct plan_factor *f)
 {
     diag_add(r->diag, DIAG_ERROR, f->place.line, f->place.column,
              "factor.%s: no stage that a measure reads takes it: its %zu levels are the same tasks "
@@ -145,7 +146,7 @@ static void refuse_unread(const struct reads *r, const struct factor *f)
 }
 
 /* Two levels that are the same everywhere are one level under two names. */
-static void refuse_pair(const struct reads *r, const struct factor *f, size_t a, size_t b)
+static void refuse_pair(const struct reads *r, const struct plan_factor *f, size_t a, size_t b)
 {
     diag_add(r->diag, DIAG_ERROR, f->place.line, f->place.column,
              "factor.%s: levels \"%s\" and \"%s\" are the same tasks in every stage that a measure "
@@ -157,7 +158,7 @@ static void refuse_pair(const struct reads *r, const struct factor *f, size_t a,
  * Replicates that are alike among others that are not are a mistake. */
 static void report_some(const struct reads *r, size_t factor, const struct levels *l)
 {
-    const struct factor *f = &r->p->factors[factor];
+    const struct plan_factor *f = &r->p->factors[factor];
     struct strbuf setting = STRBUF_INIT;
     add_setting(&setting, r->p, factor, l->cell);
     diag_add(r->diag, f->replicate ? DIAG_ERROR : DIAG_WARNING, f->place.line, f->place.column,
@@ -171,7 +172,7 @@ static void report_some(const struct reads *r, size_t factor, const struct level
  * refused only where something rests on its spread (check_intervals). */
 static void report_all(const struct reads *r, size_t factor, const struct levels *l)
 {
-    const struct factor *f = &r->p->factors[factor];
+    const struct plan_factor *f = &r->p->factors[factor];
     struct strbuf setting = STRBUF_INIT;
     add_setting(&setting, r->p, factor, l->all_cell);
     diag_add(r->diag, DIAG_WARNING, f->place.line, f->place.column,
@@ -184,8 +185,8 @@ static void report_all(const struct reads *r, size_t factor, const struct levels
 /* Visits every setting once, through its cell with the factor's first level. */
 static void compare_levels(const struct reads *r, size_t factor)
 {
-    const struct program *p = r->p;
-    const struct factor *f = &p->factors[factor];
+    const struct plan_program *p = r->p;
+    const struct plan_factor *f = &p->factors[factor];
     struct levels l = {.n = f->n_levels, .items = xcalloc(f->n_levels, sizeof(*l.items))};
     bool refused = false;
     for (size_t i = 0; i < l.n; i++) {
@@ -215,7 +216,7 @@ static void compare_levels(const struct reads *r, size_t factor)
  * needs no comparison. */
 static void compare_factor(struct reads *r, size_t factor)
 {
-    const struct program *p = r->p;
+    const struct plan_program *p = r->p;
     bool always = false;
     r->telling = (struct stage_set){0};
     for (size_t s = 0; s < p->n_stages; s++) {
@@ -256,7 +257,7 @@ struct intervals {
 /* Resolves the parameters of every cell, which costs too much to be done for each condition. */
 static const size_t *twins_of(struct intervals *iv, size_t stage)
 {
-    const struct program *p = iv->rules->program;
+    const struct plan_program *p = iv->rules->program;
     struct asked_of *own = &iv->asked[stage];
     if (own->known) {
         return own->twins;
@@ -281,7 +282,7 @@ static const size_t *twins_of(struct intervals *iv, size_t stage)
 static size_t find_repeated(const struct intervals *iv, size_t contrast, const size_t *twins)
 {
     const struct layout *l = &iv->rules->layout;
-    const struct contrast *k = &iv->rules->program->contrasts[contrast];
+    const struct plan_contrast *k = &iv->rules->program->contrasts[contrast];
     size_t found = INDEX_NONE;
     if (k->is_difference) {
         found = find_repeated(iv, k->of, twins);
@@ -301,7 +302,7 @@ static size_t find_repeated(const struct intervals *iv, size_t contrast, const s
 static void refuse_interval(const struct intervals *iv, const struct cond *c, const char *what,
                             const struct cond_text *text, size_t cell, size_t twin)
 {
-    const struct program *p = iv->rules->program;
+    const struct plan_program *p = iv->rules->program;
     diag_add(iv->diag, DIAG_ERROR, text->place.line, text->place.column,
              "%s: contrast.%s[%s].%s is never known: %s is given the same tasks as %s, which makes "
              "one replicate of the two; a condition on %s can be decided",
@@ -330,7 +331,7 @@ static void check_interval(struct intervals *iv, const struct cond *c, const cha
 /* A condition on the spread of replicates that are copies of each other could never be decided. */
 static void check_intervals(const struct rules *rules, struct diag *diag)
 {
-    const struct program *p = rules->program;
+    const struct plan_program *p = rules->program;
     struct stage_set *before = asked_before(p);
     struct intervals iv = {.rules = rules, .before = before, .diag = diag};
     iv.asked = xcalloc(p->n_stages, sizeof(*iv.asked));
@@ -352,7 +353,7 @@ static void check_intervals(const struct rules *rules, struct diag *diag)
 
 /* Conditions that do not compile are reported by check_run(); here they are only needed to know
  * which stages are read. */
-void check_factors(const struct program *p, struct diag *diag)
+void check_factors(const struct plan_program *p, struct diag *diag)
 {
     struct rules rules;
     struct diag of_conditions; /* reported where they are compiled for their own sake */

@@ -38,7 +38,7 @@ const char *fixed_column_name(enum fixed_column c)
 
 /* The contrast that a measure's resolution is computed for: the binding counter's, else the first
  * that has two arms. */
-static size_t leading_contrast(const struct program *p)
+static size_t leading_contrast(const struct plan_program *p)
 {
     if (p->binding_counter != INDEX_NONE) {
         return p->counters[p->binding_counter].contrast;
@@ -55,11 +55,11 @@ static size_t leading_contrast(const struct program *p)
  * sum of the priors. */
 void check_measures(struct check_report *r, const struct rules *rules)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     size_t contrast = leading_contrast(p);
     r->measures = arena_array(&r->arena, p->n_measures, sizeof(*r->measures));
     for (size_t m = 0; m < p->n_measures; m++) {
-        const struct measure *me = &p->measures[m];
+        const struct plan_measure *me = &p->measures[m];
         struct measure_proof *out = &r->measures[m];
         *out = (struct measure_proof){.floor_above_chance = (double)NAN, .detectable = (double)NAN};
         if (me->has_floor && me->has_chance && me->has_items) {
@@ -88,7 +88,7 @@ void check_measures(struct check_report *r, const struct rules *rules)
 }
 
 /* A described fact of one stage in one condition. */
-static double fact_or_nan(const cJSON *describe, const struct program *p, size_t condition,
+static double fact_or_nan(const cJSON *describe, const struct plan_program *p, size_t condition,
                           size_t stage, const char *fact)
 {
     double v = 0;
@@ -98,7 +98,7 @@ static double fact_or_nan(const cJSON *describe, const struct program *p, size_t
 }
 
 /* The first stage whose workers say how large their model is. */
-static size_t model_stage(const struct program *p, const cJSON *describe)
+static size_t model_stage(const struct plan_program *p, const cJSON *describe)
 {
     for (size_t s = 0; s < p->n_stages; s++) {
         for (size_t c = 0; c < p->n_conditions; c++) {
@@ -111,7 +111,7 @@ static size_t model_stage(const struct program *p, const cJSON *describe)
 }
 
 /* One row of the table of what is held fixed; ratios are derived and are NaN where a part is. */
-static void fill_row(struct fixed_row *row, const struct program *p, const cJSON *describe,
+static void fill_row(struct fixed_row *row, const struct plan_program *p, const cJSON *describe,
                      size_t condition, size_t stage)
 {
     double *v = row->values;
@@ -188,7 +188,7 @@ static struct fixed_words take_lists(struct check_report *r, struct strbuf lists
 /* Over all conditions: each against the least and the greatest. */
 static struct fixed_words judge_all(struct check_report *r)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     struct strbuf lists[LIST_NR] = {STRBUF_INIT, STRBUF_INIT, STRBUF_INIT};
     for (size_t column = 0; column < FIXED_NR && p->n_conditions > 0; column++) {
         struct ratio_spread s = {.known = true, .low = 1, .exact = true};
@@ -227,7 +227,7 @@ static struct fixed_words judge_contrast(struct check_report *r, const struct ru
 /* Fills the table by condition and then words it twice: over all conditions, and per contrast. */
 void check_fixed(struct check_report *r, const struct rules *rules, const cJSON *describe)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     size_t stage = model_stage(p, describe);
     r->fixed = arena_array(&r->arena, p->n_conditions, sizeof(*r->fixed));
     for (size_t c = 0; c < p->n_conditions; c++) {
@@ -246,7 +246,7 @@ void check_fixed(struct check_report *r, const struct rules *rules, const cJSON 
  * unknown stage makes a sum unknown. */
 void check_plan(struct check_report *r, const cJSON *describe)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     double n_replicates =
         p->n_conditions > 0 ? (double)(p->n_cells / p->n_conditions) : (double)NAN;
     struct plan_proof *plan = &r->plan;

@@ -15,8 +15,8 @@
 
 /* Uniform guessing over the choices of the items, as a worker says at the first condition that is
  * known; NaN: not said, or the metric is not a share of right choices. */
-static double described_chance(const struct program *p, const cJSON *describe,
-                               const struct measure *m)
+static double described_chance(const struct plan_program *p, const cJSON *describe,
+                               const struct plan_measure *m)
 {
     double chance = (double)NAN;
     bool of_choices = strcmp(m->metric, "acc") == 0 || strcmp(m->metric, "acc_norm") == 0;
@@ -30,7 +30,7 @@ static double described_chance(const struct program *p, const cJSON *describe,
 
 /* Warns if the plan's chance differs from guessing among the choices; 0.005 allows for a chance
  * written with two digits. */
-static void check_chance(const struct measure *m, double said, struct diag *diag)
+static void check_chance(const struct plan_measure *m, double said, struct diag *diag)
 {
     if (m->has_chance && fabs(m->chance - said) > SAME_CHANCE) {
         diag_add(diag, DIAG_WARNING, m->place.line, m->place.column,
@@ -41,7 +41,7 @@ static void check_chance(const struct measure *m, double said, struct diag *diag
 }
 
 /* The probability in the message is the normal tail above the floor, for a cell that guesses. */
-static void check_floor(const struct measure *m, double chance, struct diag *diag)
+static void check_floor(const struct plan_measure *m, double chance, struct diag *diag)
 {
     const double n = m->has_items ? (double)m->items : (double)NAN;
     const double above = stat_floor_above_chance(m->floor, chance, n);
@@ -61,10 +61,10 @@ static void check_floor(const struct measure *m, double chance, struct diag *dia
 }
 
 /* The plan's own chance takes precedence over the described one. */
-void check_floors(const struct program *p, const cJSON *describe, struct diag *diag)
+void check_floors(const struct plan_program *p, const cJSON *describe, struct diag *diag)
 {
     for (size_t i = 0; i < p->n_measures; i++) {
-        const struct measure *m = &p->measures[i];
+        const struct plan_measure *m = &p->measures[i];
         const double said = described_chance(p, describe, m);
         if (isfinite(said)) {
             check_chance(m, said, diag);

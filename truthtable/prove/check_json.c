@@ -45,7 +45,7 @@ static cJSON *table_json(const struct check_report *r)
 /* Witnesses and proofs, by row and by outcome. */
 static cJSON *reach_json(const struct check_report *r)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     cJSON *o = json_object();
     cJSON *rows = json_array();
     cJSON *outcomes = json_array();
@@ -71,7 +71,7 @@ static cJSON *reach_json(const struct check_report *r)
 /* What each measure can resolve. */
 static cJSON *measures_json(const struct check_report *r)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     cJSON *list = json_array();
     for (size_t m = 0; m < p->n_measures; m++) {
         cJSON *o = json_object();
@@ -94,7 +94,7 @@ static void put_words(cJSON *o, const struct fixed_words *w)
 /* Differences of contrasts have no arms and are left out of "contrasts". */
 cJSON *check_fixed_object(const struct check_report *r)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     cJSON *o = json_object();
     cJSON *conditions = json_array();
     for (size_t c = 0; c < p->n_conditions; c++) {

@@ -19,11 +19,11 @@ void check_plan(struct check_report *r, const cJSON *describe);
 
 /* The complete, synthetic records of the seeded search: trial t of a program is always the
  * same. */
-struct reading;
-void search_make(struct reading *out, const struct rules *rules, uint64_t trial,
+struct table_reading;
+void search_make(struct table_reading *out, const struct rules *rules, uint64_t trial,
                  struct arena *arena);
 /* The means of its conditions, in words: "mmlu: 0.31 0.26; ...". */
-const char *search_scores(const struct reading *reading, const struct rules *rules,
+const char *search_scores(const struct table_reading *reading, const struct rules *rules,
                           struct arena *arena);
 /* The search: marks rows and outcomes as witnessed. */
 void search_run(struct check_report *r, const struct rules *rules);

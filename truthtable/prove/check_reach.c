@@ -33,7 +33,7 @@ struct proving {
     uint16_t *closed;    /* [combination]: 1 + the conflict that closes it; 0: none */
 };
 
-static size_t n_levels_of(const struct program *p, size_t table_input)
+static size_t n_levels_of(const struct plan_program *p, size_t table_input)
 {
     return p->inputs[p->table_inputs[table_input]].n_levels;
 }
@@ -42,7 +42,7 @@ static size_t n_levels_of(const struct program *p, size_t table_input)
  * significant. */
 static size_t combination_of(const struct proving *g, const size_t *levels)
 {
-    const struct program *p = g->report->program;
+    const struct plan_program *p = g->report->program;
     size_t index = 0;
     for (size_t i = 0; i < g->n_inputs; i++) {
         index = index * n_levels_of(p, g->inputs[i]) + levels[g->inputs[i]];
@@ -165,7 +165,7 @@ static void try_single_levels(struct proving *g, const bool *const *seen)
 static void sum_rows(struct proving *g)
 {
     const struct check_report *r = g->report;
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     for (size_t k = 0; k < p->n_rows; k++) {
         size_t at = combination_of(g, p->rows[k].levels);
         bool witnessed = r->rows[k].reach == REACH_WITNESSED;
@@ -182,7 +182,7 @@ static void sum_rows(struct proving *g)
 static void close_rows(struct proving *g)
 {
     struct check_report *r = g->report;
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     for (size_t k = 0; k < p->n_rows; k++) {
         struct row_proof *row = &r->rows[k];
         uint16_t closed = g->closed[combination_of(g, p->rows[k].levels)];
@@ -197,7 +197,7 @@ static void close_rows(struct proving *g)
  * this branch hold an open row" in constant time. */
 static void prove_group(struct proving *g, const bool *const *seen)
 {
-    const struct program *p = g->report->program;
+    const struct plan_program *p = g->report->program;
     g->n_combinations = 1;
     for (size_t i = 0; i < g->n_inputs; i++) {
         g->n_combinations *= n_levels_of(p, g->inputs[i]);
@@ -223,7 +223,7 @@ static void prove_group(struct proving *g, const bool *const *seen)
 /* [table input][level]: some witness had it. */
 static bool **levels_seen(const struct check_report *r)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     bool **seen = xcalloc(p->n_table_inputs, sizeof(*seen));
     for (size_t i = 0; i < p->n_table_inputs; i++) {
         seen[i] = xcalloc(n_levels_of(p, i), sizeof(**seen));
@@ -237,7 +237,7 @@ static bool **levels_seen(const struct check_report *r)
 /* Groups share no quantity, so a proof never needs levels of two groups. */
 static void prove_rows(struct check_report *r, const struct rules *rules)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     size_t n = p->n_table_inputs;
     size_t *group = xcalloc(n, sizeof(*group));
     bool **seen = levels_seen(r);
@@ -267,7 +267,7 @@ static void prove_rows(struct check_report *r, const struct rules *rules)
 /* An outcome is impossible when all its rows are, or it has none. */
 static void judge_outcomes(struct check_report *r, struct diag *diag)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     bool *has_row = xcalloc(p->n_outcomes, sizeof(*has_row));
     bool *may = xcalloc(p->n_outcomes, sizeof(*may));
     for (size_t k = 0; k < p->n_rows; k++) {
@@ -292,7 +292,7 @@ static void judge_outcomes(struct check_report *r, struct diag *diag)
 /* Lists the first rows and counts the others. */
 static void note_impossible_rows(const struct check_report *r, struct diag *diag)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     size_t n = 0;
     for (size_t k = 0; k < p->n_rows; k++) {
         if (r->rows[k].reach == REACH_IMPOSSIBLE && n++ < CHECK_LISTED_MAX) {
@@ -310,7 +310,7 @@ static void note_impossible_rows(const struct check_report *r, struct diag *diag
 /* Allowed, but seldom meant: outcomes that no witness binds. */
 static void warn_of_outcomes(const struct check_report *r, struct diag *diag)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     for (size_t o = 0; o < p->n_outcomes; o++) {
         const struct outcome_proof *proof = &r->outcomes[o];
         if (proof->reach != REACH_IMPOSSIBLE && !proof->binds) {
@@ -327,7 +327,7 @@ static void warn_of_outcomes(const struct check_report *r, struct diag *diag)
 /* Inputs that some witness left without any true level. */
 static void note_uncovered_inputs(const struct check_report *r, struct diag *diag)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     for (size_t i = 0; i < p->n_inputs; i++) {
         if (r->uncovered[i] != NULL) {
             diag_add(diag, DIAG_NOTE, p->inputs[i].place.line, p->inputs[i].place.column,
@@ -341,7 +341,7 @@ static void note_uncovered_inputs(const struct check_report *r, struct diag *dia
 /* The search is cheap and settles most rows; proofs run only for the others. */
 void check_reach(struct check_report *r, const struct rules *rules, struct diag *diag)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     r->rows = arena_array(&r->arena, p->n_rows, sizeof(*r->rows));
     r->outcomes = arena_array(&r->arena, p->n_outcomes, sizeof(*r->outcomes));
     r->uncovered = arena_array(&r->arena, p->n_inputs, sizeof(*r->uncovered));

@@ -52,7 +52,7 @@ static void collect(const struct cond *c, struct magnitudes *out)
 static struct magnitudes magnitudes_of(const struct rules *rules)
 {
     static const double plain[] = {1e-4, 1e-3, 0.01, 0.05, 0.2};
-    const struct program *p = rules->program;
+    const struct plan_program *p = rules->program;
     struct magnitudes out = {0};
     for (size_t i = 0; i < ARRAY_LEN(plain); i++) {
         out.v[out.n++] = plain[i];
@@ -78,12 +78,12 @@ static double pick_size(struct rng *rng, const struct magnitudes *sizes)
 
 /* Level effects of every factor except replicates, on one measure; [factor][level] one after
  * another. */
-static void add_effects(double *scores, const struct program *p, struct rng *rng,
+static void add_effects(double *scores, const struct plan_program *p, struct rng *rng,
                         const struct magnitudes *sizes)
 {
     double noise = rng_below(rng, 2) == 0 ? 0 : 0.2 * pick_size(rng, sizes);
     for (size_t f = 0; f < p->n_factors; f++) {
-        const struct factor *fa = &p->factors[f];
+        const struct plan_factor *fa = &p->factors[f];
         double *effects = xcalloc(fa->n_levels, sizeof(*effects));
         for (size_t l = 0; l < fa->n_levels && !fa->replicate; l++) {
             effects[l] = rng_below(rng, 3) == 0 ? 0 : pick_size(rng, sizes);
@@ -110,8 +110,8 @@ enum clearing { CLEARS_ALL, CLEARS_NONE, CLEARS_ANYHOW, CLEARING_NR };
 
 /* Shifts the scores to where the measure should be relative to its floor; proportions stay in 0..1.
  */
-static void place(double *scores, const struct program *p, const struct measure *m, struct rng *rng,
-                  enum clearing how)
+static void place(double *scores, const struct plan_program *p, const struct plan_measure *m,
+                  struct rng *rng, enum clearing how)
 {
     double low = scores[0];
     double high = scores[0];
@@ -140,7 +140,7 @@ static void place(double *scores, const struct program *p, const struct measure 
 
 /* The items behind a made-up proportion: what the plan says, else the one size or the other. The
  * generator is left alone, for trials must stay what they were. */
-static int64_t items_of(const struct measure *m, uint64_t trial)
+static int64_t items_of(const struct plan_measure *m, uint64_t trial)
 {
     static const int64_t sizes[] = {1000, 100, 10000};
     return m->has_items ? m->items : sizes[trial % ARRAY_LEN(sizes)];
@@ -148,10 +148,10 @@ static int64_t items_of(const struct measure *m, uint64_t trial)
 
 /* The order of calls of the generator is part of the format: a report keeps only a trial's number,
  * and the printed scores of an old lock must come out again. */
-void search_make(struct reading *out, const struct rules *rules, uint64_t trial,
+void search_make(struct table_reading *out, const struct rules *rules, uint64_t trial,
                  struct arena *arena)
 {
-    const struct program *p = rules->program;
+    const struct plan_program *p = rules->program;
     struct magnitudes sizes = magnitudes_of(rules);
     struct rng rng;
     rng_seed(&rng, SEARCH_SEED + trial);
@@ -178,8 +178,8 @@ void search_make(struct reading *out, const struct rules *rules, uint64_t trial,
 }
 
 /* The mean of one condition over its replicates. */
-static double condition_mean(const struct reading *r, const struct rules *rules, size_t measure,
-                             size_t condition)
+static double condition_mean(const struct table_reading *r, const struct rules *rules,
+                             size_t measure, size_t condition)
 {
     const struct layout *l = &rules->layout;
     double sum = 0;
@@ -189,10 +189,10 @@ static double condition_mean(const struct reading *r, const struct rules *rules,
     return sum / (double)l->n_replicates;
 }
 
-const char *search_scores(const struct reading *reading, const struct rules *rules,
+const char *search_scores(const struct table_reading *reading, const struct rules *rules,
                           struct arena *arena)
 {
-    const struct program *p = rules->program;
+    const struct plan_program *p = rules->program;
     struct strbuf sb = STRBUF_INIT;
     for (size_t m = 0; m < p->n_measures; m++) {
         strbuf_addf(&sb, "%s%s:", m > 0 ? "; " : "", p->measures[m].name);
@@ -214,11 +214,11 @@ struct searching {
 
 /* Records what a trial shows: rows that fire, alone or with others, outcomes, and inputs without a
  * level. A better witness replaces a weaker one. */
-static void mark(struct searching *s, const struct evaluation *ev, const struct reading *reading,
-                 uint64_t trial)
+static void mark(struct searching *s, const struct table_evaluation *ev,
+                 const struct table_reading *reading, uint64_t trial)
 {
     struct check_report *r = s->report;
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     size_t binds = evaluation_outcome(ev);
     for (size_t i = 0; i < p->n_inputs; i++) {
         if (ev->inputs[i].no_level && r->uncovered[i] == NULL) {
@@ -252,15 +252,15 @@ static void mark(struct searching *s, const struct evaluation *ev, const struct 
  * depend on the machine. It ends as soon as nothing can improve. */
 void search_run(struct check_report *r, const struct rules *rules)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     double work = (double)(p->n_cells * p->n_measures * (p->n_contrasts + 1) + p->n_rows / 16);
     uint64_t n_trials = (uint64_t)fmin(TRIALS_MAX, fmax(TRIALS_MIN, SEARCH_WORK / work));
     struct searching s = {.report = r, .rules = rules, .n_open = p->n_rows + p->n_outcomes};
     struct arena arena;
     arena_init(&arena);
     for (r->n_trials = 0; r->n_trials < n_trials && s.n_open > 0; r->n_trials++) {
-        struct reading reading;
-        struct evaluation ev;
+        struct table_reading reading;
+        struct table_evaluation ev;
         search_make(&reading, rules, r->n_trials, &arena);
         evaluation_run(&ev, rules, &reading, &arena);
         mark(&s, &ev, &reading, r->n_trials);

@@ -19,7 +19,7 @@
 #define OUTCOME_NONE  UINT16_MAX       /* no row */
 #define OUTCOME_MIXED (UINT16_MAX - 1) /* rows that disagree */
 
-static size_t n_levels_of(const struct program *p, size_t table_input)
+static size_t n_levels_of(const struct plan_program *p, size_t table_input)
 {
     return p->inputs[p->table_inputs[table_input]].n_levels;
 }
@@ -35,7 +35,7 @@ static uint16_t join(uint16_t a, uint16_t b)
 }
 
 /* The number of non-empty sets of an input's levels. */
-static size_t n_sets_of(const struct program *p, size_t table_input)
+static size_t n_sets_of(const struct plan_program *p, size_t table_input)
 {
     return ((size_t)1 << n_levels_of(p, table_input)) - 1;
 }
@@ -80,7 +80,7 @@ static void widen(uint16_t *to, const uint16_t *from, size_t n_outer, size_t n_l
 }
 
 /* "magnitude decisive|small, cleared 1", from its number. */
-static const char *state_text(const struct program *p, uint64_t index, struct arena *arena)
+static const char *state_text(const struct plan_program *p, uint64_t index, struct arena *arena)
 {
     struct strbuf sb = STRBUF_INIT;
     size_t *masks = xcalloc(p->n_table_inputs, sizeof(*masks));
@@ -90,7 +90,7 @@ static const char *state_text(const struct program *p, uint64_t index, struct ar
         index /= n_sets;
     }
     for (size_t i = 0; i < p->n_table_inputs; i++) {
-        const struct input *in = &p->inputs[p->table_inputs[i]];
+        const struct plan_input *in = &p->inputs[p->table_inputs[i]];
         const char *between = "";
         strbuf_addf(&sb, "%s%s ", i > 0 ? ", " : "", in->name);
         for (size_t l = 0; l < in->n_levels; l++) {
@@ -107,7 +107,7 @@ static const char *state_text(const struct program *p, uint64_t index, struct ar
 }
 
 /* Number of states, or 0 when there are too many. */
-static uint64_t count_states(const struct program *p)
+static uint64_t count_states(const struct plan_program *p)
 {
     uint64_t n = 1;
     for (size_t i = 0; i < p->n_table_inputs; i++) {
@@ -124,7 +124,7 @@ static uint64_t count_states(const struct program *p)
  */
 static uint16_t *widen_all_but_last(const struct check_report *r, const size_t *row_of)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     size_t n_inner = (size_t)r->table.n_combinations;
     size_t n_outer = 1;
     uint16_t *outcomes = xreallocarray(NULL, n_inner, sizeof(*outcomes));
@@ -158,7 +158,7 @@ static uint64_t count_mixed_pairs(const uint16_t *pairs, uint64_t n)
 /* The last input's sets, which are most of the states, are never all in memory. */
 static void walk_states(struct check_report *r, const size_t *row_of)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     struct table_proof *t = &r->table;
     uint64_t n_states = count_states(p);
     if (n_states == 0) {

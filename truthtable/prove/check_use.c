@@ -22,7 +22,7 @@ struct use {
 /* Marks the cells with a level as read; INDEX_NONE marks all. */
 static void use_cells_at(struct use *u, size_t factor, size_t level)
 {
-    const struct program *p = u->rules->program;
+    const struct plan_program *p = u->rules->program;
     for (size_t c = 0; c < p->n_cells; c++) {
         u->cells[c] = u->cells[c] || factor == INDEX_NONE || p->cells[c].levels[factor] == level;
     }
@@ -45,7 +45,7 @@ static void use_condition(struct use *u, const struct cond *c)
 }
 
 /* Whether a cell is in either arm of a contrast. */
-static bool is_within(const struct contrast *k, const struct cell *cell)
+static bool is_within(const struct plan_contrast *k, const struct plan_cell *cell)
 {
     size_t level = cell->levels[k->factor];
     bool within = level == k->level_a || level == k->level_b;
@@ -58,7 +58,7 @@ static bool is_within(const struct contrast *k, const struct cell *cell)
 /* A declared contrast uses its cells even if no condition reads it: the report shows it. */
 static void use_contrasts(struct use *u)
 {
-    const struct program *p = u->rules->program;
+    const struct plan_program *p = u->rules->program;
     for (size_t k = 0; k < p->n_contrasts; k++) {
         for (size_t c = 0; c < p->n_cells && !p->contrasts[k].is_difference; c++) {
             u->cells[c] = u->cells[c] || is_within(&p->contrasts[k], &p->cells[c]);
@@ -67,10 +67,10 @@ static void use_contrasts(struct use *u)
 }
 
 /* With the number of cells that were trained for nothing. */
-static void warn_factor_level(const struct program *p, size_t factor, size_t level, size_t n_cells,
-                              struct diag *diag)
+static void warn_factor_level(const struct plan_program *p, size_t factor, size_t level,
+                              size_t n_cells, struct diag *diag)
 {
-    const struct factor *f = &p->factors[factor];
+    const struct plan_factor *f = &p->factors[factor];
     diag_add(diag, DIAG_WARNING, f->place.line, f->place.column,
              "level \"%s\" of %s has no use: no contrast and no condition reads its %zu cells",
              f->levels[level].text, f->name, n_cells);
@@ -79,7 +79,7 @@ static void warn_factor_level(const struct program *p, size_t factor, size_t lev
 /* Warns of levels none of whose cells is read. */
 static void check_factor_levels(const struct use *u, struct diag *diag)
 {
-    const struct program *p = u->rules->program;
+    const struct plan_program *p = u->rules->program;
     for (size_t f = 0; f < p->n_factors; f++) {
         size_t n_levels = p->factors[f].n_levels;
         size_t *n_cells = xcalloc(n_levels, sizeof(*n_cells));
@@ -101,7 +101,7 @@ static void check_factor_levels(const struct use *u, struct diag *diag)
 /* A conflict of a single level is a proof that this level is never possible. */
 static void check_input_levels(const struct check_report *r, struct diag *diag)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     for (size_t c = 0; c < r->n_conflicts; c++) {
         size_t n = 0;
         size_t input = INDEX_NONE;
@@ -112,7 +112,7 @@ static void check_input_levels(const struct check_report *r, struct diag *diag)
         }
         /* A conflict of one level: that level is impossible by itself. */
         if (n == 1) {
-            const struct input *in = &p->inputs[p->table_inputs[input]];
+            const struct plan_input *in = &p->inputs[p->table_inputs[input]];
             const struct input_level *l = &in->levels[r->conflicts[c].levels[input]];
             diag_add(diag, DIAG_WARNING, l->condition.place.line, l->condition.place.column,
                      "level \"%s\" of input %s has no use: no complete set of records makes it "
@@ -142,7 +142,7 @@ static bool is_named(const cJSON *within, const char *name)
 }
 
 /* Instruments are searched by name, because each kind names stages in its own members. */
-static bool stage_is_read(const struct program *p, const struct rules *rules, size_t stage)
+static bool stage_is_read(const struct plan_program *p, const struct rules *rules, size_t stage)
 {
     bool read = false;
     for (size_t m = 0; m < p->n_measures; m++) {
@@ -163,7 +163,7 @@ static bool stage_is_read(const struct program *p, const struct rules *rules, si
 }
 
 /* A stage may run for its side effects, so this is a note. */
-static void note_stages(const struct program *p, const struct rules *rules, struct diag *diag)
+static void note_stages(const struct plan_program *p, const struct rules *rules, struct diag *diag)
 {
     for (size_t s = 0; s < p->n_stages; s++) {
         if (!stage_is_read(p, rules, s)) {
@@ -176,7 +176,7 @@ static void note_stages(const struct program *p, const struct rules *rules, stru
 }
 
 /* Ours read the data that their parameters name; any other may know names by itself. */
-static bool workers_are_ours(const struct program *p)
+static bool workers_are_ours(const struct plan_program *p)
 {
     static const char *const names[] = {"prereg-train", "prereg-eval", "prereg-lm-eval"};
     size_t n = 0;
@@ -191,7 +191,7 @@ static bool workers_are_ours(const struct program *p)
 }
 
 /* Parameters name data, or take the name from a level of a factor. */
-static void note_data(const struct program *p, struct diag *diag)
+static void note_data(const struct plan_program *p, struct diag *diag)
 {
     static const char *const readers[] = {"stage", "factor", "apparatus"};
     for (size_t d = 0; d < p->n_data && workers_are_ours(p); d++) {
@@ -210,11 +210,11 @@ static void note_data(const struct program *p, struct diag *diag)
 static void warn_uncovered_inputs(const struct check_report *r, const struct rules *rules,
                                   struct diag *diag)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     struct evidence e;
     struct coverage coverage;
-    struct reading reading;
-    struct evaluation ev;
+    struct table_reading reading;
+    struct table_evaluation ev;
     evidence_init(&e, p);
     /* An evaluation without any record: what is undetermined here depends on the conditions
      * alone. */
@@ -243,10 +243,11 @@ static bool reads_interval(const struct cond *c)
 }
 
 /* The rule that leaves such an input open where the replicates agree. */
-static void note_intervals(const struct program *p, const struct rules *rules, struct diag *diag)
+static void note_intervals(const struct plan_program *p, const struct rules *rules,
+                           struct diag *diag)
 {
     for (size_t i = 0; i < p->n_table_inputs; i++) {
-        const struct input *in = &p->inputs[p->table_inputs[i]];
+        const struct plan_input *in = &p->inputs[p->table_inputs[i]];
         for (size_t l = 0; l < in->n_levels; l++) {
             if (reads_interval(rules->inputs[p->table_inputs[i]][l])) {
                 diag_add(diag, DIAG_NOTE, in->levels[l].condition.place.line,
@@ -265,7 +266,7 @@ static void note_intervals(const struct program *p, const struct rules *rules, s
 /* Errors are not possible here: everything found is a warning or a note. */
 void check_use(const struct check_report *r, const struct rules *rules, struct diag *diag)
 {
-    const struct program *p = r->program;
+    const struct plan_program *p = r->program;
     struct use u = {.rules = rules, .cells = xcalloc(p->n_cells, sizeof(*u.cells))};
     use_contrasts(&u);
     for (size_t i = 0; i < p->n_inputs; i++) {

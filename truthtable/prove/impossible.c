@@ -302,7 +302,7 @@ static bool solve(struct prover *pr)
 
 /* Whether some counted measure has no floor; pooled figures over "cleared" always include such a
  * measure. */
-static bool has_floorless(const struct program *p)
+static bool has_floorless(const struct plan_program *p)
 {
     for (size_t m = 0; m < p->n_measures; m++) {
         if (p->measures[m].counted && !p->measures[m].has_floor) {
@@ -315,7 +315,7 @@ static bool has_floorless(const struct program *p)
 /* One of the two cases: nothing cleared, or something. */
 static bool case_may(const struct rules *rules, const size_t *levels, bool pooled_known)
 {
-    const struct program *p = rules->program;
+    const struct plan_program *p = rules->program;
     bool floorless = has_floorless(p);
     if (!pooled_known && floorless) {
         return false; /* a counted measure without a floor always counts as cleared */

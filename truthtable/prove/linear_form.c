@@ -45,7 +45,7 @@ void require_at_least(struct prover *pr, size_t var, double low)
 }
 
 /* Whether all counted measures are proportions, so that pooled differences lie within -1..1. */
-static bool all_proportions(const struct program *p)
+static bool all_proportions(const struct plan_program *p)
 {
     bool all = true;
     for (size_t m = 0; m < p->n_measures; m++) {
@@ -72,7 +72,7 @@ static bool is_in_units(enum contrast_field f)
  * contrast. */
 static void bound_contrast(struct prover *pr, size_t var, const struct cond *c)
 {
-    const struct program *p = pr->rules->program;
+    const struct plan_program *p = pr->rules->program;
     bool proportion =
         c->measure == INDEX_NONE ? all_proportions(p) : measure_is_share(&p->measures[c->measure]);
     double limit = p->contrasts[c->index].is_difference ? 2 : 1;
@@ -110,7 +110,7 @@ static void relate_differences(struct prover *pr)
               pr->rules->program->contrasts[c->index].is_difference)) {
             continue;
         }
-        const struct contrast *k = &pr->rules->program->contrasts[c->index];
+        const struct plan_contrast *k = &pr->rules->program->contrasts[c->index];
         for (size_t a = 0; a < pr->n_vars; a++) {
             for (size_t b = 0; b < pr->n_vars; b++) {
                 /* Each relation is added once, when its last variable appears. */
@@ -189,7 +189,7 @@ static void bound_function(struct prover *pr, size_t var, const struct cond *c)
 /* Adds what always holds of a new variable, and between it and the variables before it. */
 static void bound_variable(struct prover *pr, size_t var, const struct cond *c)
 {
-    const struct program *p = pr->rules->program;
+    const struct plan_program *p = pr->rules->program;
     if (c->kind == COND_COUNTER) {
         size_t n = 0;
         for (size_t m = 0; m < p->n_measures; m++) {

@@ -34,18 +34,18 @@ static void unite(struct sets *s, size_t a, size_t b)
 }
 
 /* Nodes of figures: a row per contrast, a column per measure, the pooled figure last. */
-static size_t figure_node(const struct program *p, size_t contrast, size_t measure)
+static size_t figure_node(const struct plan_program *p, size_t contrast, size_t measure)
 {
     size_t column = measure == INDEX_NONE ? p->n_measures : measure;
     return p->n_table_inputs + contrast * (p->n_measures + 1) + column;
 }
 
-static size_t counter_node(const struct program *p, size_t counter)
+static size_t counter_node(const struct plan_program *p, size_t counter)
 {
     return p->n_table_inputs + p->n_contrasts * (p->n_measures + 1) + counter;
 }
 
-static size_t measure_node(const struct program *p, size_t measure)
+static size_t measure_node(const struct plan_program *p, size_t measure)
 {
     return counter_node(p, p->n_counters) + measure;
 }
@@ -53,8 +53,8 @@ static size_t measure_node(const struct program *p, size_t measure)
 /* A difference of contrasts is related to both of its parts, in the same measure. */
 static void unite_figure(struct sets *s, size_t input, const struct cond *c)
 {
-    const struct program *p = s->rules->program;
-    const struct contrast *k = &p->contrasts[c->index];
+    const struct plan_program *p = s->rules->program;
+    const struct plan_contrast *k = &p->contrasts[c->index];
     size_t figure = figure_node(p, c->index, c->measure);
     unite(s, input, figure);
     if (k->is_difference) {
@@ -71,7 +71,7 @@ static void unite_figure(struct sets *s, size_t input, const struct cond *c)
  * of a proof. */
 static void unite_condition(struct sets *s, size_t input, const struct cond *c)
 {
-    const struct program *p = s->rules->program;
+    const struct plan_program *p = s->rules->program;
     if (c->kind == COND_CONTRAST) {
         unite_figure(s, input, c);
     } else if (c->kind == COND_COUNTER) {
@@ -87,7 +87,7 @@ static void unite_condition(struct sets *s, size_t input, const struct cond *c)
 /* Groups are numbered by their first input. */
 size_t related_groups(const struct rules *rules, size_t *group)
 {
-    const struct program *p = rules->program;
+    const struct plan_program *p = rules->program;
     size_t n_nodes = measure_node(p, p->n_measures);
     struct sets s = {.rules = rules, .parent = xcalloc(n_nodes, sizeof(*s.parent))};
     for (size_t i = 0; i < n_nodes; i++) {

@@ -19,7 +19,7 @@ struct gone_check {
 };
 
 /* Whether the plan, as it is now, has the check. */
-static bool is_declared(const struct program *p, const char *name)
+static bool is_declared(const struct plan_program *p, const char *name)
 {
     for (size_t i = 0; i < p->n_apparatus; i++) {
         if (strcmp(p->apparatus[i].name, name) == 0) {

@@ -80,7 +80,7 @@ static void add_one(struct doc *d, const cJSON *instrument, struct doc_list *lis
 /* Instruments that were declared but could not be shown are a limitation, too. */
 void limits_of_instruments(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     const char *why =
         m->instruments == NULL ? m->instruments_why : member_text(m->instruments, "why");
     if (why != NULL && p->n_instruments + p->n_forecasts > 0) {

@@ -50,7 +50,7 @@ static void add_open_floor(struct doc *d, const struct report_model *m, size_t i
  * not below it. */
 static void add_floors(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     struct arena *a = &d->arena;
     const char **silent = arena_array(a, p->n_measures + 1, sizeof(*silent));
     size_t n = 0;
@@ -108,7 +108,7 @@ static void see_measure(struct arena *a, const struct report_model *m, size_t i,
 static void add_open(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     struct arena *a = &d->arena;
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     struct open_records open = {0};
     for (size_t i = 0; i < 2 * p->n_measures; i++) {
         size_t measure = i % p->n_measures;

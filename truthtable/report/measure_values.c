@@ -13,7 +13,7 @@
 #include "truthtable/report/fmt.h"
 
 /* The worker's standard error, or the binomial one for a proportion. */
-static double error_of(const struct measure *measure, const struct evidence_value *v,
+static double error_of(const struct plan_measure *measure, const struct evidence_value *v,
                        const struct measure_reading *r)
 {
     double se = v->has_se ? v->se : (double)NAN;
@@ -39,7 +39,7 @@ static void read_bound(struct measure_reading *r, struct metric_words words)
 
 /* A measure without a gate is not in any list of the verdict. It is read from the record, by the
  * verdict's own rules. */
-static void read_score(struct measure_reading *r, const struct measure *measure,
+static void read_score(struct measure_reading *r, const struct plan_measure *measure,
                        const struct evidence_value *v, bool imported, struct arena *a)
 {
     const struct score s = score_read(measure, v, imported, a);
@@ -52,7 +52,7 @@ static void read_score(struct measure_reading *r, const struct measure *measure,
 struct measure_reading measure_read(struct arena *a, const struct report_model *m, size_t index,
                                     size_t cell)
 {
-    const struct measure *measure = &m->program->measures[index];
+    const struct plan_measure *measure = &m->program->measures[index];
     const struct evidence_value v = report_metric(m, cell, measure->stage, measure->metric);
     const cJSON *gate = report_gate(m, index, cell);
     const cJSON *cleared = member(gate, "cleared");
@@ -104,7 +104,7 @@ struct measure_tally measure_count(struct arena *a, const struct report_model *m
 }
 
 /* Proportions have four decimals; other scales as many digits as they need. */
-const char *measure_score_text(struct arena *a, const struct measure *measure, double v)
+const char *measure_score_text(struct arena *a, const struct plan_measure *measure, double v)
 {
     bool whole = isfinite(v) && v == floor(v);
     bool plain = fabs(v) >= 0.01 && fabs(v) < 1000 && !whole;
@@ -112,7 +112,7 @@ const char *measure_score_text(struct arena *a, const struct measure *measure, d
 }
 
 /* "3 of 12", with the number of open gates if there are any. */
-const char *measure_clearing_text(struct arena *a, const struct measure *measure,
+const char *measure_clearing_text(struct arena *a, const struct plan_measure *measure,
                                   const struct measure_tally *t)
 {
     if (!measure->has_floor) {

@@ -35,9 +35,9 @@ struct measure_reading measure_read(struct arena *a, const struct report_model *
 struct measure_tally measure_count(struct arena *a, const struct report_model *m, size_t measure);
 
 /* A score as the tables print it. */
-const char *measure_score_text(struct arena *a, const struct measure *measure, double v);
+const char *measure_score_text(struct arena *a, const struct plan_measure *measure, double v);
 /* "3 of 12, 1 open" */
-const char *measure_clearing_text(struct arena *a, const struct measure *measure,
+const char *measure_clearing_text(struct arena *a, const struct plan_measure *measure,
                                   const struct measure_tally *t);
 /* The reasons for what is open, each with the number of its cells; "" when nothing is. */
 const char *measure_open_reasons(struct arena *a, const struct report_model *m, size_t measure);

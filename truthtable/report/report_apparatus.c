@@ -20,7 +20,7 @@
 #define ATTEMPTS_MAX     9999
 
 /* The metric of the result in the attempt's folder; NAN without one. */
-static double came(const char *folder, const struct apparatus *check, const cJSON *attempt)
+static double came(const char *folder, const struct plan_apparatus *check, const cJSON *attempt)
 {
     const char *id = member_text(attempt, "id");
     double no = member_number(attempt, "no");
@@ -81,7 +81,7 @@ const cJSON *report_check_result(const cJSON *check, const cJSON *attempt)
 void report_apparatus_read(struct report_model *m, const char *folder)
 {
     for (size_t i = 0; i < m->program->n_apparatus; i++) {
-        const struct apparatus *check = &m->program->apparatus[i];
+        const struct plan_apparatus *check = &m->program->apparatus[i];
         cJSON *attempt = NULL;
         cJSON_ArrayForEach(attempt, member(report_check(m, check->name), "attempts"))
         {

@@ -146,7 +146,7 @@ static void read_result(struct report_model *m, const char *task_folder, size_t 
 /* Results and curves of every task, in the order of cells and stages. */
 static void read_tasks(struct report_model *m, const char *folder)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     char *cells = path_join(folder, "cells");
     m->results = xcalloc(program_n_tasks(p) + 1, sizeof(*m->results));
     for (size_t c = 0; c < p->n_cells; c++) {
@@ -165,7 +165,7 @@ static void read_tasks(struct report_model *m, const char *folder)
 /* The records of an imported program are in one file. */
 static int read_records(struct report_model *m, const char *folder, struct err *err)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     cJSON *file = NULL;
     const cJSON *r = NULL;
     char *path = path_join(folder, "records.json");
@@ -191,7 +191,7 @@ static int read_records(struct report_model *m, const char *folder, struct err *
 /* Files list cells in order, so the next one is nearly always the right one. */
 size_t report_cell_near(const struct report_model *m, size_t near, const char *name)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     for (size_t i = near; name != NULL && i < near + 2 && i < p->n_cells; i++) {
         if (strcmp(p->cells[i].name, name) == 0) {
             return i;
@@ -203,7 +203,7 @@ size_t report_cell_near(const struct report_model *m, size_t near, const char *n
 /* Gates by (measure, cell), for constant-time lookup. */
 static void index_gates(struct report_model *m)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     const cJSON *gate = NULL;
     size_t cell = 0;
     m->gates = arena_array(&m->arena, p->n_measures * p->n_cells + 1, sizeof(*m->gates));

@@ -49,7 +49,7 @@ struct curve_set {
 
 struct report_model {
     struct arena arena;
-    struct program *program;
+    struct plan_program *program;
     struct lock *lock;
     cJSON *verdict;
     cJSON *provenance;           /* NULL: there is none */

@@ -21,7 +21,7 @@ static const char *required(struct arena *a, double value, double within)
 
 /* One declared check, as it stood at the verdict. */
 static void add_check(struct doc *d, const struct report_model *m, struct doc_table *t,
-                      const struct apparatus *declared)
+                      const struct plan_apparatus *declared)
 {
     struct arena *a = &d->arena;
     const cJSON *check = report_check(m, declared->name);
@@ -53,7 +53,7 @@ static void add_check(struct doc *d, const struct report_model *m, struct doc_ta
 /* What the program required when the attempt was made. The result has it; without a result it is
  * the declaration, provided that nothing amended it. */
 static void add_demand(struct doc *d, struct doc_row *row, const cJSON *result,
-                       const struct apparatus *fixed)
+                       const struct plan_apparatus *fixed)
 {
     struct arena *a = &d->arena;
     double value = member_number(result, "expected");
@@ -96,7 +96,7 @@ static void add_attempt(struct doc *d, struct doc_table *t, const char *name, co
 
 /* Adds the attempts of one check. *t: the table, created with its first row. */
 static void add_attempts_of(struct doc *d, const struct report_model *m, const char *name,
-                            const struct apparatus *fixed, struct doc_table **t)
+                            const struct plan_apparatus *fixed, struct doc_table **t)
 {
     static const struct doc_column columns[] = {
         {"Check", ALIGN_TEXT},       {"Attempt", ALIGN_NUMBER},       {"Ended", ALIGN_TEXT},
@@ -125,7 +125,7 @@ static void add_check_attempts(struct doc *d, const struct report_model *m)
     struct check_gone *gone = NULL;
     const size_t n_gone = report_apparatus_gone(&d->arena, m, &gone);
     for (size_t i = 0; i < m->program->n_apparatus; i++) {
-        const struct apparatus *check = &m->program->apparatus[i];
+        const struct plan_apparatus *check = &m->program->apparatus[i];
         /* An amended check has no fixed demand to fall back on. */
         if (member_count(report_check(m, check->name), "attempts") > 1) {
             const bool amended = report_check_is_amended(m, check->name);

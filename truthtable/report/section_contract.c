@@ -28,8 +28,8 @@ struct contract_facts {
 };
 
 /* Finds or adds a row of facts; NULL beyond FACTS_MAX. */
-static struct fact_row *fact_add(struct contract_facts *k, struct arena *a, const struct program *p,
-                                 const char *name)
+static struct fact_row *fact_add(struct contract_facts *k, struct arena *a,
+                                 const struct plan_program *p, const char *name)
 {
     for (size_t i = 0; i < k->n; i++) {
         if (strcmp(k->facts[i].name, name) == 0) {
@@ -83,7 +83,7 @@ static void see_condition(struct contract_facts *k, struct arena *a, const struc
 }
 
 /* What check's table has (check_fixed_json) of every condition. */
-static void see_fixed(struct contract_facts *k, struct arena *a, const struct program *p,
+static void see_fixed(struct contract_facts *k, struct arena *a, const struct plan_program *p,
                       const cJSON *fixed)
 {
     const cJSON *one = NULL;
@@ -188,7 +188,7 @@ static bool same_facts(const struct contract_facts *k, size_t a, size_t b)
 }
 
 /* Groups conditions; counting stops once they are too many. */
-static struct groups groups_of(const struct program *p, const struct contract_facts *k)
+static struct groups groups_of(const struct plan_program *p, const struct contract_facts *k)
 {
     struct groups g = {.n = 0};
     for (size_t c = 0; c < p->n_conditions && g.n <= CONDITIONS_WIDE; c++) {
@@ -206,7 +206,7 @@ static struct groups groups_of(const struct program *p, const struct contract_fa
 }
 
 /* What the conditions of a group have in common: "arch=moe". */
-static const char *group_label(struct arena *a, const struct program *p,
+static const char *group_label(struct arena *a, const struct plan_program *p,
                                const struct contract_facts *k, size_t first)
 {
     const char *text = "";
@@ -226,7 +226,7 @@ static const char *group_label(struct arena *a, const struct program *p,
 }
 
 /* Facts as rows, groups of conditions as columns. */
-static void add_wide(struct doc *d, const struct program *p, const struct contract_facts *k,
+static void add_wide(struct doc *d, const struct plan_program *p, const struct contract_facts *k,
                      const char *id, const char *caption)
 {
     struct arena *a = &d->arena;
@@ -252,7 +252,7 @@ static void add_wide(struct doc *d, const struct program *p, const struct contra
 }
 
 /* Conditions as rows, and only facts that differ as columns. */
-static void add_long(struct doc *d, const struct program *p, const struct contract_facts *k,
+static void add_long(struct doc *d, const struct plan_program *p, const struct contract_facts *k,
                      const char *id, const char *caption)
 {
     struct arena *a = &d->arena;
@@ -303,7 +303,7 @@ static void add_words(struct doc *d, const char *over, const cJSON *words)
 }
 
 /* Chooses the layout by the number of groups. */
-static void add_table(struct doc *d, const struct program *p, const struct contract_facts *k,
+static void add_table(struct doc *d, const struct plan_program *p, const struct contract_facts *k,
                       const char *id, const char *caption)
 {
     if (groups_of(p, k).n <= CONDITIONS_WIDE) {
@@ -341,7 +341,7 @@ static bool add_fixed(struct doc *d, const struct report_model *m)
 }
 
 /* A stage that is the same everywhere needs no table. */
-static void add_values(struct doc *d, const struct program *p, const struct contract_facts *k,
+static void add_values(struct doc *d, const struct plan_program *p, const struct contract_facts *k,
                        const char *stage)
 {
     struct arena *a = &d->arena;
@@ -358,7 +358,7 @@ static void add_values(struct doc *d, const struct program *p, const struct cont
 /* Facts of a stage beyond those of check's table. False if it described none. */
 static bool add_stage(struct doc *d, const struct report_model *m, size_t stage)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     struct contract_facts k = {.n = 0};
     for (size_t c = 0; c < p->n_conditions; c++) {
         see_condition(&k, &d->arena, m, stage, c);

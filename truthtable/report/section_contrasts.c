@@ -297,7 +297,7 @@ static void add_forest(struct doc *d, const struct report_model *m, size_t measu
 /* Proportions share a figure, other measures have one each. */
 void section_contrasts(struct doc *d, const struct report_model *m)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     doc_section(d, "contrasts", "Contrasts");
     if (member_count(m->verdict, "contrasts") == 0) {
         doc_paragraph(d, "The program names no contrast.");

@@ -123,7 +123,7 @@ static void add_stages(struct doc *d, const struct report_model *m)
     static const struct doc_column columns[] = {
         {"Stage", ALIGN_TEXT},     {"Planned", ALIGN_NUMBER},   {"Done", ALIGN_NUMBER},
         {"Blocked", ALIGN_NUMBER}, {"Never run", ALIGN_NUMBER}, {"Causes", ALIGN_TEXT}};
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     const cJSON *tasks = member(m->provenance, "tasks");
     if (member_count(m->provenance, "tasks") == 0) {
         return;
@@ -147,7 +147,7 @@ static void add_stages(struct doc *d, const struct report_model *m)
 }
 
 /* The factors with their levels, and what the grid amounts to. */
-static void add_design(struct doc *d, const struct program *p)
+static void add_design(struct doc *d, const struct plan_program *p)
 {
     static const struct doc_column columns[] = {
         {"Factor", ALIGN_TEXT}, {"Levels", ALIGN_TEXT}, {"Role", ALIGN_TEXT}};
@@ -162,7 +162,7 @@ static void add_design(struct doc *d, const struct program *p)
                        "replicate", "replicates")),
         columns, 3);
     for (size_t i = 0; i < p->n_factors; i++) {
-        const struct factor *f = &p->factors[i];
+        const struct plan_factor *f = &p->factors[i];
         const char **names = arena_array(&d->arena, f->n_levels + 1, sizeof(*names));
         for (size_t k = 0; k < f->n_levels; k++) {
             names[k] = f->levels[k].text;

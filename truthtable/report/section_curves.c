@@ -149,7 +149,7 @@ static size_t members_of(const struct report_model *m, const struct curve_family
 static size_t curves_of(struct arena *a, const struct report_model *m, const struct curve_family *f,
                         struct plot_curve *out)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     const struct curve **members = arena_array(a, f->n + 1, sizeof(*members));
     size_t n = 0;
     for (size_t i = 0; i < f->n && f->n <= THIN_MAX; i++) {
@@ -226,7 +226,7 @@ static const char *caption_of(struct arena *a, const struct report_model *m,
 static void draw(struct doc *d, const struct report_model *m, const struct curve_family *f,
                  bool late)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     struct arena *a = &d->arena;
     const char *name = f->members[0]->name;
     const char *stage = p->stages[f->members[0]->stage].name;

@@ -164,7 +164,7 @@ static void add_forecasts(struct doc *d, const struct report_model *m)
 }
 
 /* Whether something that binds, an input or a validity condition, reads a Bayes factor. */
-static bool reads_bf10(const struct program *p)
+static bool reads_bf10(const struct plan_program *p)
 {
     bool any = false;
     for (size_t i = 0; i < p->n_inputs; i++) {

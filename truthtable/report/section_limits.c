@@ -102,7 +102,7 @@ static void add_losses(struct doc *d, const struct report_model *m, struct doc_l
 }
 
 /* Cells of a condition. */
-static size_t n_replicates(const struct program *p)
+static size_t n_replicates(const struct plan_program *p)
 {
     return p->n_conditions == 0 ? 0 : p->n_cells / p->n_conditions;
 }
@@ -136,7 +136,7 @@ static void add_resolution(struct doc *d, const struct report_model *m, struct d
 /* Few replicates make wide intervals; with one there are none. */
 static void add_power(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     struct arena *a = &d->arena;
     size_t n = n_replicates(p);
     if (n == 1) {
@@ -156,7 +156,7 @@ static void add_power(struct doc *d, const struct report_model *m, struct doc_li
  * lock does not pin. */
 static void add_pins(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     struct arena *a = &d->arena;
     const char **unpinned = arena_array(a, p->n_stages + 1, sizeof(*unpinned));
     size_t n = 0;

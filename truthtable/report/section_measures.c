@@ -20,7 +20,7 @@
 #define SIGMA                 "\xcf\x83"
 
 /* The floor's height above chance, in binomial standard errors. */
-static double height_of(const struct measure *m)
+static double height_of(const struct plan_measure *m)
 {
     return m->has_floor && m->has_chance && m->has_items
                ? stat_floor_above_chance(m->floor, m->chance, (double)m->items)
@@ -37,7 +37,7 @@ static const char *sigma_text(struct arena *a, double v, int decimals)
 static void add_summary_row(struct doc *d, const struct report_model *m, struct doc_table *t,
                             size_t index)
 {
-    const struct measure *measure = &m->program->measures[index];
+    const struct plan_measure *measure = &m->program->measures[index];
     struct arena *a = &d->arena;
     struct measure_tally tally = measure_count(a, m, index);
     struct doc_row *row = doc_row(d, t);
@@ -86,7 +86,7 @@ static void add_summary(struct doc *d, const struct report_model *m)
 static struct plot_mark mark_of(struct arena *a, const struct report_model *m, size_t index,
                                 size_t cell)
 {
-    const struct measure *measure = &m->program->measures[index];
+    const struct plan_measure *measure = &m->program->measures[index];
     struct measure_reading r = measure_read(a, m, index, cell);
     const char *cell_name = m->program->cells[cell].name;
     /* A censored value is drawn at its bound, with an arrow beyond it. */
@@ -108,7 +108,7 @@ static struct plot_mark mark_of(struct arena *a, const struct report_model *m, s
 /* Conditions as rows, their replicates as marks. */
 static struct plot_row *rows_of(struct arena *a, const struct report_model *m, size_t index)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     struct plot_row *rows = arena_array(a, p->n_conditions, sizeof(*rows));
     struct plot_mark *marks = arena_array(a, p->n_cells, sizeof(*marks));
     for (size_t k = 0; k < p->n_conditions; k++) {
@@ -125,7 +125,7 @@ static struct plot_row *rows_of(struct arena *a, const struct report_model *m, s
 }
 
 /* The vertical lines of a figure: chance, floor, best arm. */
-static size_t rules_of(struct arena *a, const struct measure *m, struct plot_rule rules[3])
+static size_t rules_of(struct arena *a, const struct plan_measure *m, struct plot_rule rules[3])
 {
     size_t n = 0;
     if (m->has_chance) {
@@ -147,7 +147,7 @@ static size_t rules_of(struct arena *a, const struct measure *m, struct plot_rul
 /* The figure in words. */
 static const char *summary_of(struct arena *a, const struct report_model *m, size_t index)
 {
-    const struct measure *measure = &m->program->measures[index];
+    const struct plan_measure *measure = &m->program->measures[index];
     struct measure_tally t = measure_count(a, m, index);
     const char *best =
         arena_printf(a, "The best cell, %s, reads %s.", m->program->cells[t.best_cell].name,
@@ -198,8 +198,8 @@ static size_t n_without(struct arena *a, const struct report_model *m, size_t in
 static void add_figure(struct doc *d, const struct report_model *m, size_t index,
                        const size_t span[2])
 {
-    const struct program *p = m->program;
-    const struct measure *measure = &p->measures[index];
+    const struct plan_program *p = m->program;
+    const struct plan_measure *measure = &p->measures[index];
     struct arena *a = &d->arena;
     struct plot_rule rules[3];
     /* For a loss the good side is the left one, and nothing is tinted. */
@@ -237,7 +237,7 @@ static void add_figure(struct doc *d, const struct report_model *m, size_t index
 }
 
 /* A cell of the table: score, margin and whether it clears; the sign is never the tone alone. */
-static struct doc_cell gate_words(struct arena *a, const struct measure *measure,
+static struct doc_cell gate_words(struct arena *a, const struct plan_measure *measure,
                                   const struct measure_reading *r)
 {
     /* In the order of precedence: excluded, bound, open, score. */
@@ -263,7 +263,7 @@ static struct doc_cell gate_words(struct arena *a, const struct measure *measure
 }
 
 /* The same with its values as data. */
-static struct doc_cell gate_cell(struct doc *d, const struct measure *measure,
+static struct doc_cell gate_cell(struct doc *d, const struct plan_measure *measure,
                                  const struct measure_reading *r)
 {
     struct doc_cell cell = gate_words(&d->arena, measure, r);
@@ -279,7 +279,7 @@ static struct doc_cell gate_cell(struct doc *d, const struct measure *measure,
 /* Every cell on the measures from..to-1. */
 static void add_gates(struct doc *d, const struct report_model *m, size_t from, size_t to)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     struct doc_column columns[MEASURES_PER_TABLE + 1] = {{"Cell", ALIGN_TEXT}};
     for (size_t i = from; i < to; i++) {
         /* The first column is the cell. */
@@ -323,7 +323,7 @@ static void add_open(struct doc *d, const struct report_model *m)
 /* A measure without any score is not drawn. */
 static void add_figures(struct doc *d, const struct report_model *m)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     /* The tables below have every cell. */
     if (p->n_cells > MARKS_MAX) {
         doc_paragraph(d, "Not drawn: %zu cells are more than a figure can show.", p->n_cells);

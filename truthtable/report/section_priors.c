@@ -17,7 +17,7 @@ static size_t bound_outcome(const struct report_model *m)
 }
 
 /* The remainder has a row of its own if it is more than rounding. */
-static void add_table(struct doc *d, const struct program *p, size_t bound, double rest)
+static void add_table(struct doc *d, const struct plan_program *p, size_t bound, double rest)
 {
     static const struct doc_column columns[] = {{"Outcome", ALIGN_TEXT},
                                                 {"Prior", ALIGN_NUMBER},
@@ -47,7 +47,7 @@ static void add_table(struct doc *d, const struct program *p, size_t bound, doub
 }
 
 /* The bar of shares, the bound outcome lit. */
-static void add_figure(struct doc *d, const struct program *p, size_t bound, double rest)
+static void add_figure(struct doc *d, const struct plan_program *p, size_t bound, double rest)
 {
     struct arena *a = &d->arena;
     struct plot_share *shares = arena_array(a, p->n_outcomes + 1, sizeof(*shares));
@@ -74,7 +74,7 @@ static void add_figure(struct doc *d, const struct program *p, size_t bound, dou
 /* A sum above 1 leaves no remainder. */
 void section_priors(struct doc *d, const struct report_model *m)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     struct arena *a = &d->arena;
     size_t bound = bound_outcome(m);
     double rest = 1;

@@ -35,7 +35,7 @@ static void add_condition(struct doc *d, struct doc_table *t, const cJSON *v, bo
 static void add_unread(struct doc *d, const struct report_model *m, struct doc_table *t)
 {
     for (size_t i = 0; i < m->program->n_validity; i++) {
-        const struct validity *v = &m->program->validity[i];
+        const struct plan_validity *v = &m->program->validity[i];
         if (v->timing) {
             struct doc_row *row = doc_row(d, t);
             row->tone = TONE_WARN;

@@ -286,7 +286,7 @@ static const cJSON *input_reading(const struct report_model *m, const char *name
 static void add_input(struct doc *d, const struct report_model *m, struct doc_table *t,
                       size_t index)
 {
-    const struct input *input = &m->program->inputs[index];
+    const struct plan_input *input = &m->program->inputs[index];
     const cJSON *reading = input_reading(m, input->name);
     const char *decided = member_text(reading, "level");
     const char *why = member_text(reading, "why");
@@ -334,7 +334,7 @@ static void add_counters(struct doc *d, const struct report_model *m)
                                                 {"A measure clears when", ALIGN_TEXT},
                                                 {"Arms of", ALIGN_TEXT},
                                                 {"Binds", ALIGN_TEXT}};
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     if (p->n_counters == 0) {
         return;
     }
@@ -359,10 +359,10 @@ static void add_counters(struct doc *d, const struct report_model *m)
  * rows. */
 static bool **possible_levels(struct arena *a, const struct report_model *m)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     bool **possible = arena_array(a, p->n_table_inputs, sizeof(*possible));
     for (size_t i = 0; i < p->n_table_inputs; i++) {
-        const struct input *input = &p->inputs[p->table_inputs[i]];
+        const struct plan_input *input = &p->inputs[p->table_inputs[i]];
         const cJSON *reading = input_reading(m, input->name);
         possible[i] = arena_array(a, input->n_levels, sizeof(**possible));
         for (size_t l = 0; l < input->n_levels; l++) {
@@ -373,12 +373,12 @@ static bool **possible_levels(struct arena *a, const struct report_model *m)
 }
 
 /* Which inputs keep a row from firing; "" when none does. */
-static const char *ruled_out_by(struct doc *d, const struct program *p, bool *const *possible,
-                                const struct table_row *row, struct doc_row *cells)
+static const char *ruled_out_by(struct doc *d, const struct plan_program *p, bool *const *possible,
+                                const struct plan_row *row, struct doc_row *cells)
 {
     const char *names = "";
     for (size_t i = 0; i < p->n_table_inputs; i++) {
-        const struct input *input = &p->inputs[p->table_inputs[i]];
+        const struct plan_input *input = &p->inputs[p->table_inputs[i]];
         cells->cells[i + 1].text = input->levels[row->levels[i]].name;
         if (!possible[i][row->levels[i]]) {
             cells->cells[i + 1].tone = TONE_MUTED;
@@ -393,7 +393,7 @@ static const char *ruled_out_by(struct doc *d, const struct program *p, bool *co
 /* Every row, with its levels and whether it fires. Marks and tones agree. */
 static void add_rows(struct doc *d, const struct report_model *m)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     size_t n_columns = p->n_table_inputs + 3;
     struct doc_column *columns = arena_array(&d->arena, n_columns, sizeof(*columns));
     columns[0] = (struct doc_column){"Row", ALIGN_NUMBER};

@@ -188,7 +188,7 @@ static const char *inputs_phrase(struct arena *a, const struct report_model *m, 
  * decided; else "". */
 static const char *counter_sentence(struct arena *a, const struct report_model *m)
 {
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     if (p->binding_counter == INDEX_NONE) {
         return "";
     }
@@ -238,7 +238,7 @@ static const char *indeterminate_lead(struct arena *a, const struct report_model
 {
     size_t n_open = 0;
     const char *phrase = inputs_phrase(a, m, &n_open);
-    const struct program *p = m->program;
+    const struct plan_program *p = m->program;
     const char **names = arena_array(a, p->n_outcomes + 1, sizeof(*names));
     bool *is_named = arena_array(a, p->n_outcomes + 1, sizeof(*is_named));
     size_t n = 0;

@@ -27,9 +27,9 @@ enum worker_exit worker_exit_code(int err_code)
     }
 }
 
-void result_init(struct result *r, const struct worker_task *task)
+void result_init(struct worker_result *r, const struct worker_task *task)
 {
-    *r = (struct result){.json = json_object()};
+    *r = (struct worker_result){.json = json_object()};
     json_put_int(r->json, "protocol", TASK_PROTOCOL);
     json_put_string(r->json, "attempt", task->attempt);
     r->metrics = json_object();
@@ -42,13 +42,13 @@ void result_init(struct result *r, const struct worker_task *task)
     json_put(r->json, "artifacts", r->artifacts);
 }
 
-void result_release(struct result *r)
+void result_release(struct worker_result *r)
 {
     cJSON_Delete(r->json);
-    *r = (struct result){0};
+    *r = (struct worker_result){0};
 }
 
-void result_metric(struct result *r, const char *name, double value, int64_t n, double se)
+void result_metric(struct worker_result *r, const char *name, double value, int64_t n, double se)
 {
     cJSON *m = json_object();
 
@@ -65,7 +65,8 @@ void result_metric(struct result *r, const char *name, double value, int64_t n, 
     json_put(r->metrics, name, m);
 }
 
-void result_metric_null(struct result *r, const char *name, const char *why, const char *bound)
+void result_metric_null(struct worker_result *r, const char *name, const char *why,
+                        const char *bound)
 {
     cJSON *m = json_object();
 
@@ -76,7 +77,7 @@ void result_metric_null(struct result *r, const char *name, const char *why, con
     json_put(r->metrics, name, m);
 }
 
-void result_fact(struct result *r, const char *name, double value)
+void result_fact(struct worker_result *r, const char *name, double value)
 {
     if (isfinite(value))
         json_put_number(r->facts, name, value);
@@ -84,12 +85,12 @@ void result_fact(struct result *r, const char *name, double value)
         result_fact_null(r, name, "not_finite");
 }
 
-void result_fact_text(struct result *r, const char *name, const char *value)
+void result_fact_text(struct worker_result *r, const char *name, const char *value)
 {
     json_put_string(r->facts, name, value);
 }
 
-void result_fact_null(struct result *r, const char *name, const char *why)
+void result_fact_null(struct worker_result *r, const char *name, const char *why)
 {
     cJSON *f = json_object();
 
@@ -98,7 +99,7 @@ void result_fact_null(struct result *r, const char *name, const char *why)
     json_put(r->facts, name, f);
 }
 
-void result_read(struct result *r, const char *data_name, const struct digest *digest)
+void result_read(struct worker_result *r, const char *data_name, const struct digest *digest)
 {
     char hex[DIGEST_HEX_SIZE];
 
@@ -106,7 +107,7 @@ void result_read(struct result *r, const char *data_name, const struct digest *d
     json_put_string(r->read, data_name, hex);
 }
 
-void result_input(struct result *r, const char *stage, const struct digest *digest)
+void result_input(struct worker_result *r, const char *stage, const struct digest *digest)
 {
     char hex[DIGEST_HEX_SIZE];
 
@@ -118,7 +119,7 @@ void result_input(struct result *r, const char *stage, const struct digest *dige
     json_put_string(r->inputs, stage, hex);
 }
 
-int result_artifact(struct result *r, const char *path, struct err *err)
+int result_artifact(struct worker_result *r, const char *path, struct err *err)
 {
     char hex[DIGEST_HEX_SIZE];
     struct digest digest;
@@ -136,12 +137,12 @@ int result_artifact(struct result *r, const char *path, struct err *err)
     return 0;
 }
 
-void result_items(struct result *r, const char *path)
+void result_items(struct worker_result *r, const char *path)
 {
     json_put_string(r->json, "items", path);
 }
 
-void result_try(struct result *r, double done, double of, double seconds)
+void result_try(struct worker_result *r, double done, double of, double seconds)
 {
     cJSON *tried = json_object();
 
@@ -151,13 +152,13 @@ void result_try(struct result *r, double done, double of, double seconds)
     json_put(r->json, "try", tried);
 }
 
-int result_write(struct result *r, struct err *err)
+int result_write(struct worker_result *r, struct err *err)
 {
     return json_write_file("result.json", r->json, 0644, err);
 }
 
 /* ru_maxrss is in KiB on Linux. */
-void result_fact_sheet(struct result *r, int threads, const char *blas)
+void result_fact_sheet(struct worker_result *r, int threads, const char *blas)
 {
     struct rusage usage;
 

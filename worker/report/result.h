@@ -28,7 +28,7 @@ enum worker_exit {
  * ERR_REFUSED -> 69; ERR_BUSY (asked to stop) -> 75; anything else 1. */
 enum worker_exit worker_exit_code(int err_code);
 
-struct result {
+struct worker_result {
     cJSON *json;
     cJSON *metrics;
     cJSON *facts;
@@ -37,32 +37,33 @@ struct result {
     cJSON *artifacts;
 };
 
-void result_init(struct result *r, const struct worker_task *task);
-void result_release(struct result *r);
+void result_init(struct worker_result *r, const struct worker_task *task);
+void result_release(struct worker_result *r);
 
 /* n < 0: no count; se NaN: unknown. A value that is not finite becomes null, why "not_finite". */
-void result_metric(struct result *r, const char *name, double value, int64_t n, double se);
+void result_metric(struct worker_result *r, const char *name, double value, int64_t n, double se);
 /* bound may be NULL, e.g. ">4864". */
-void result_metric_null(struct result *r, const char *name, const char *why, const char *bound);
+void result_metric_null(struct worker_result *r, const char *name, const char *why,
+                        const char *bound);
 /* Not finite: null with why "not_finite". */
-void result_fact(struct result *r, const char *name, double value);
-void result_fact_text(struct result *r, const char *name, const char *value);
+void result_fact(struct worker_result *r, const char *name, double value);
+void result_fact_text(struct worker_result *r, const char *name, const char *value);
 /* {"value":null,"why":why} */
-void result_fact_null(struct result *r, const char *name, const char *why);
+void result_fact_null(struct worker_result *r, const char *name, const char *why);
 /* The digest of data that was read, under its name in the task. */
-void result_read(struct result *r, const char *data_name, const struct digest *digest);
+void result_read(struct worker_result *r, const char *data_name, const struct digest *digest);
 /* The artifact of an earlier stage that was read, by its digest. */
-void result_input(struct result *r, const char *stage, const struct digest *digest);
+void result_input(struct worker_result *r, const char *stage, const struct digest *digest);
 /* Hashes the file at path (relative to the working directory). */
-int result_artifact(struct result *r, const char *path, struct err *err) MUST_CHECK;
+int result_artifact(struct worker_result *r, const char *path, struct err *err) MUST_CHECK;
 /* The path of items.jsonl. */
-void result_items(struct result *r, const char *path);
+void result_items(struct worker_result *r, const char *path);
 /* Of `preregctl try`: `done` of `of` units of work were done, in `seconds`. */
-void result_try(struct result *r, double done, double of, double seconds);
+void result_try(struct worker_result *r, double done, double of, double seconds);
 /* Replaces result.json atomically; to be called last. */
-int result_write(struct result *r, struct err *err) MUST_CHECK;
+int result_write(struct worker_result *r, struct err *err) MUST_CHECK;
 
 /* Facts every worker gives: threads, blas (build and core name), peak_rss_bytes. */
-void result_fact_sheet(struct result *r, int threads, const char *blas);
+void result_fact_sheet(struct worker_result *r, int threads, const char *blas);
 
 #endif

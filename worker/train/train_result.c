@@ -54,7 +54,7 @@ void train_result_metric_names(const struct train_options *opt,
 }
 
 static void put_validation(const struct trainer *t, const struct train_evaluation *last,
-                           struct result *r)
+                           struct worker_result *r)
 {
     char name[METRIC_NAME_SIZE];
     double bits = 0.0, variance = 0.0;
@@ -75,7 +75,7 @@ static void put_validation(const struct trainer *t, const struct train_evaluatio
     result_metric(r, "val_bits_per_byte", bits, last->whole.n, sqrt(variance));
 }
 
-static void put_marks(const struct trainer *t, struct result *r)
+static void put_marks(const struct trainer *t, struct worker_result *r)
 {
     char name[METRIC_NAME_SIZE], bound[32];
 
@@ -131,7 +131,8 @@ static double median_seconds(const struct trainer *t)
 }
 
 /* One layer's facts, or with layer -1 the means, under plain names. */
-static void put_health(const struct health_facts *f, double same, int layer, struct result *r)
+static void put_health(const struct health_facts *f, double same, int layer,
+                       struct worker_result *r)
 {
     const double values[HEALTH_NAMES_NR] = {f->load, f->occupancy, f->entropy, f->effective,
                                             f->dead, f->z,         same};
@@ -150,7 +151,7 @@ static void put_health(const struct health_facts *f, double same, int layer, str
 }
 
 /* Per-layer facts, named "router_load:3". */
-static void put_layers(const struct trainer *t, int64_t from, struct result *r)
+static void put_layers(const struct trainer *t, int64_t from, struct worker_result *r)
 {
     const struct model_config *cfg = &t->opt->model;
 
@@ -161,14 +162,14 @@ static void put_layers(const struct trainer *t, int64_t from, struct result *r)
     }
 }
 
-static void put_no_health(const char *why, struct result *r)
+static void put_no_health(const char *why, struct worker_result *r)
 {
     for (size_t i = 0; i < HEALTH_NAMES_NR; i++)
         result_fact_null(r, HEALTH_NAMES[i], why);
 }
 
 /* The routers' facts over the last HEALTH_WINDOW of the steps, means first. */
-static void put_router(const struct trainer *t, struct result *r)
+static void put_router(const struct trainer *t, struct worker_result *r)
 {
     int64_t from = health_window_begin(t->opt->steps);
     struct health_facts f;
@@ -191,7 +192,7 @@ static void put_router(const struct trainer *t, struct result *r)
         put_layers(t, from, r);
 }
 
-static void put_facts(const struct trainer *t, struct result *r)
+static void put_facts(const struct trainer *t, struct worker_result *r)
 {
     const struct model_config *cfg = &t->opt->model;
     double tokens = (double)t->step * (double)t->opt->batch_tokens;
@@ -211,7 +212,7 @@ static void put_facts(const struct trainer *t, struct result *r)
 }
 
 /* The tokenizer beside the weights, so that the model can be asked without the task's data. */
-static int save_tokenizer(const struct tokenizer *tok, struct result *r, struct err *err)
+static int save_tokenizer(const struct tokenizer *tok, struct worker_result *r, struct err *err)
 {
     const char *name = NULL;
     int rc = tokenizer_save(tok, MODEL_FOLDER, &name, err);
@@ -224,7 +225,7 @@ static int save_tokenizer(const struct tokenizer *tok, struct result *r, struct 
     return rc;
 }
 
-static int save_model(const struct trainer *t, struct result *r, struct err *err)
+static int save_model(const struct trainer *t, struct worker_result *r, struct err *err)
 {
     struct store_info info = {
         .tokenizer_spec = xstrdup(t->opt->tokenizer),
@@ -246,7 +247,7 @@ static int save_model(const struct trainer *t, struct result *r, struct err *err
 int train_result_write(const struct trainer *t, const struct train_evaluation *last,
                        const struct worker_task *task, double seconds, struct err *err)
 {
-    struct result r;
+    struct worker_result r;
 
     result_init(&r, task);
     put_validation(t, last, &r);

@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct results r;
+    struct imported_results r;
     struct err err = {0};
     int rc = results_parse(&r, (const char *)data, size, "r.json", &err);
     if (rc != 0 && err.code != rc) {

@@ -32,7 +32,7 @@ static void take(struct samples *s, const char *line, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct results r;
+    struct imported_results r;
     struct samples s;
     struct err err = {0};
     struct strbuf said = STRBUF_INIT;

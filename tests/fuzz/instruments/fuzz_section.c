@@ -34,7 +34,7 @@ static void must(bool ok)
     }
 }
 
-static void fill(struct evidence *e, const struct program *p)
+static void fill(struct evidence *e, const struct plan_program *p)
 {
     for (size_t c = 0; c < p->n_cells; c++) {
         struct evidence_value acc = {.state = VALUE_KNOWN, .value = 0.2 + 0.01 * (double)c};
@@ -49,10 +49,10 @@ static void fill(struct evidence *e, const struct program *p)
     }
 }
 
-static void compute(const struct program *p)
+static void compute(const struct plan_program *p)
 {
     struct evidence e;
-    struct verdict v;
+    struct table_verdict v;
     struct lock lock = {0};
     struct err err = {0};
     struct strbuf text = STRBUF_INIT;
@@ -77,7 +77,7 @@ static void compute(const struct program *p)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     struct diag diag;
     struct err err = {0};
     struct strbuf text = STRBUF_INIT;

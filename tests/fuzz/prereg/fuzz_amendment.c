@@ -49,7 +49,7 @@ static void put_digest(cJSON *o, const char *key, const struct strbuf *text)
 /* The lock of PROGRAM, without taking a digest of any file. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     struct diag diag;
     struct err err = {0};
     struct strbuf text = STRBUF_INIT;

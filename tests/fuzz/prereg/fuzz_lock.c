@@ -22,7 +22,7 @@ static const char PROGRAM[] =
     "[table]\ninputs = [\"i\"]\nrows = [[\"y\", \"O\"]]\n[outcome]\nO = { prior = 0.5, title = "
     "\"t\" }\n";
 
-static struct program *program;
+static struct plan_program *program;
 static int fd;
 static char path[64];
 

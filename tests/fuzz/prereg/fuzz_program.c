@@ -14,7 +14,7 @@ static void must(bool ok)
     }
 }
 
-static void check_program(const struct program *p)
+static void check_program(const struct plan_program *p)
 {
     struct strbuf text = STRBUF_INIT;
     struct err err = {0};
@@ -38,7 +38,7 @@ static void check_program(const struct program *p)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     struct diag diag;
     struct err err = {0};
     diag_init(&diag, "grid.toml");

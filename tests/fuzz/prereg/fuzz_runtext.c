@@ -18,9 +18,9 @@ static void must(bool ok)
     }
 }
 
-static struct program *parse(const char *text)
+static struct plan_program *parse(const char *text)
 {
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     struct diag diag;
     struct err err = {0};
     diag_init(&diag, "grid.toml");
@@ -29,7 +29,7 @@ static struct program *parse(const char *text)
     return p;
 }
 
-static bool same_plan(const struct program *a, const struct program *b)
+static bool same_plan(const struct plan_program *a, const struct plan_program *b)
 {
     struct strbuf x = STRBUF_INIT;
     struct strbuf y = STRBUF_INIT;
@@ -56,9 +56,9 @@ static bool is_plain(const char *text)
 
 static void check_programs(const char *text, const char *from, const char *out)
 {
-    struct program *p = parse(text);
-    struct program *f = p == NULL ? NULL : parse(from);
-    struct program *o = f == NULL ? NULL : parse(out);
+    struct plan_program *p = parse(text);
+    struct plan_program *f = p == NULL ? NULL : parse(from);
+    struct plan_program *o = f == NULL ? NULL : parse(out);
     if (f != NULL && is_plain(text) && is_plain(from)) {
         must(o == NULL || same_plan(o, p));
         must(o == NULL || program_same_run(o, f));

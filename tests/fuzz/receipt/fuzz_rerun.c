@@ -17,8 +17,8 @@ static const char accepted_text[] = "{\"metrics\":{\"acc\":{\"value\":0.5,\"n\":
                                     "00aa\"}],\"facts\":{\"threads\":1,"
                                     "\"blas\":\"B, core Haswell\"}}";
 
-static struct stage stages[] = {{.name = "train"}, {.name = "score"}};
-static const struct program program = {.stages = stages, .n_stages = ARRAY_LEN(stages)};
+static struct plan_stage stages[] = {{.name = "train"}, {.name = "score"}};
+static const struct plan_program program = {.stages = stages, .n_stages = ARRAY_LEN(stages)};
 
 static void add_stage(cJSON *made, const cJSON *stage, const cJSON *accepted)
 {

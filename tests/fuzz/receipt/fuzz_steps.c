@@ -115,7 +115,7 @@ static int run_step(enum target t)
         break;
     case COVERAGE:
     case VERDICT:
-        w.verdict = (struct verdict){0};
+        w.verdict = (struct table_verdict){0};
         rc = verify_verdict(&w);
         if (w.verdict.file != NULL) {
             verdict_release(&w.verdict);

@@ -6,19 +6,20 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct cond *parse(const char *text, const struct program *p, struct rules *rules,
+static const struct cond *parse(const char *text, const struct plan_program *p, struct rules *rules,
                                 struct diag *diag)
 {
     struct cond_text t = {.text = text, .place = {.line = 1, .column = 1}};
     return cond_parse(&t, p, COND_USE_INPUT, &rules->facts, diag);
 }
 
-static void evaluate(const struct cond *c, const struct program *p, struct rules *rules, int value)
+static void evaluate(const struct cond *c, const struct plan_program *p, struct rules *rules,
+                     int value)
 {
     struct evidence e;
     struct coverage coverage;
-    struct reading reading;
-    struct evaluation ev;
+    struct table_reading reading;
+    struct table_evaluation ev;
     const char *why = NULL;
     evidence_init(&e, p);
     for (size_t cell = 0; cell < p->n_cells; cell++) {
@@ -39,7 +40,7 @@ static void evaluate(const struct cond *c, const struct program *p, struct rules
     evidence_release(&e);
 }
 
-static void print_again(const struct cond *c, const struct program *p, struct rules *rules,
+static void print_again(const struct cond *c, const struct plan_program *p, struct rules *rules,
                         struct diag *diag)
 {
     struct strbuf first = STRBUF_INIT;
@@ -61,7 +62,7 @@ static void print_again(const struct cond *c, const struct program *p, struct ru
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct program *p;
+    static struct plan_program *p;
     struct rules rules;
     struct diag diag;
     struct err err;

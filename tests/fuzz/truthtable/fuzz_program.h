@@ -22,9 +22,9 @@ static const char fuzz_toml[] =
     "[outcome]\nO1 = { prior = 0.5, title = \"one\" }\nO2 = { prior = 0.4, title = \"two\" }\n"
     "[instrument.bayes]\ncontrast = \"c\"\npriors = { s = 0.01, w = 0.02 }\n";
 
-static inline struct program *fuzz_program(void)
+static inline struct plan_program *fuzz_program(void)
 {
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     struct diag diag;
     struct err err;
     diag_init(&diag, "grid.toml");

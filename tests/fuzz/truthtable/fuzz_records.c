@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void judge(const struct evidence *e, struct strbuf *out)
 {
-    struct verdict v;
+    struct table_verdict v;
     struct err err;
     struct strbuf tree = STRBUF_INIT;
     if (verdict_compute(e, "r", "h", &v, &err) != 0 || verdict_pretty(&v, out, &err) != 0 ||
@@ -23,7 +23,7 @@ static void judge(const struct evidence *e, struct strbuf *out)
 }
 
 /* The verdict of the records; false when they are refused. */
-static bool verdict_of_text(const struct program *p, const char *text, size_t len,
+static bool verdict_of_text(const struct plan_program *p, const char *text, size_t len,
                             struct strbuf *out)
 {
     struct evidence e;
@@ -37,7 +37,7 @@ static bool verdict_of_text(const struct program *p, const char *text, size_t le
     return read;
 }
 
-static bool verdict_of_tree(const struct program *p, const char *text, size_t len,
+static bool verdict_of_tree(const struct plan_program *p, const char *text, size_t len,
                             struct strbuf *out)
 {
     struct evidence e;
@@ -56,7 +56,7 @@ static bool verdict_of_tree(const struct program *p, const char *text, size_t le
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct program *p;
+    static struct plan_program *p;
     struct strbuf a = STRBUF_INIT;
     struct strbuf b = STRBUF_INIT;
     if (p == NULL) {

@@ -139,9 +139,9 @@ static void test_computed(void **state)
     (void)state;
     char *grid = path_join(TEST_SOURCE_DIR, "tests/unit/prereg/fixtures/below_the_floor.toml");
     char *records = path_join(TEST_SOURCE_DIR, "ops/programs/below_the_floor/replay/records.json");
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     struct diag diag;
-    struct verdict v;
+    struct table_verdict v;
     struct err err = {0};
     struct strbuf of_tree = STRBUF_INIT;
     struct strbuf one_by_one = STRBUF_INIT;

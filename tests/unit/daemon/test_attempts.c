@@ -22,7 +22,7 @@
 
 struct fixture {
     char *dir;
-    struct program *program;
+    struct plan_program *program;
     struct bundle bundle;
     struct hosted *hosted;
     struct hosted *programs[2];
@@ -172,7 +172,7 @@ static void test_back_pressure(void **state)
 {
     struct fixture *f = *state;
     struct shell *sh = &f->shell;
-    struct attempt *a = sh->attempts;
+    struct shell_attempt *a = sh->attempts;
     const struct attempt_key key = a->key;
     struct attempt_end end = {.reason = END_EXITED, .code = 1};
     struct err err = {0};
@@ -204,7 +204,7 @@ static void test_back_pressure(void **state)
     assert_int_equal(a->row.offset, size_of(f->events));
 }
 
-static void write_exit(const struct attempt *a, const struct shim_start *start)
+static void write_exit(const struct shell_attempt *a, const struct shim_start *start)
 {
     struct shim_exit x = {.reason = SHIM_SPAWN_FAILED};
     struct err err = {0};
@@ -221,7 +221,7 @@ static void write_exit(const struct attempt *a, const struct shim_start *start)
 static void test_failed_fork_is_no_start(void **state)
 {
     struct fixture *f = *state;
-    struct attempt *a = f->shell.attempts;
+    struct shell_attempt *a = f->shell.attempts;
     write_exit(a, &(struct shim_start){0});
     run_ticks(f, 250); /* two ticks at least */
     assert_false(a->up);

@@ -115,7 +115,7 @@ static void test_times_of_tasks(void **state)
                 {-86398000, 2000, CAUSE_NONE, true}, {0, 2000, CAUSE_NONE, true},
                 {86402000, -1, CAUSE_NONE, false}, /* of an older journal */
                 {2100, 9000, CAUSE_CRASH, false}};
-    struct program program = {.n_cells = 10, .n_stages = 1};
+    struct plan_program program = {.n_cells = 10, .n_stages = 1};
     struct bundle bundle = {.refs = 2, .program = &program};
     struct stage_times times = {0};
     struct hosted *h = hosted_new(1, "/nowhere", "little-00000000");
@@ -147,9 +147,9 @@ static void test_attempt_folder(void **state)
 {
     (void)state;
     static char id[] = "0d3b7a52-4a5f-4e0e-9a51-6c2f5f0e8a11";
-    struct cell cell = {.folder = "arm=a"};
-    struct stage stage = {.name = "t"};
-    struct program program = {.cells = &cell, .n_cells = 1, .stages = &stage, .n_stages = 1};
+    struct plan_cell cell = {.folder = "arm=a"};
+    struct plan_stage stage = {.name = "t"};
+    struct plan_program program = {.cells = &cell, .n_cells = 1, .stages = &stage, .n_stages = 1};
     struct bundle bundle = {.refs = 1, .program = &program};
     struct err err;
     char dir[] = "/tmp/hosted_test_XXXXXX";
@@ -183,7 +183,7 @@ static void test_attempt_folder(void **state)
 static void test_pace(void **state)
 {
     (void)state;
-    struct attempt a = {.since_ms = clock_mono().ms - 10000};
+    struct shell_attempt a = {.since_ms = clock_mono().ms - 10000};
     struct attempt_row row;
     attempt_row_init(&row);
     row.started.ms = clock_wall().ms - INT64_C(86400000);
@@ -195,7 +195,7 @@ static void test_pace(void **state)
     attempt_mirror(&a, &row);
     assert_true(attempt_pace_ms(&a) >= 100 && attempt_pace_ms(&a) < 86400000 / 100);
     /* One that goes on at a checkpoint did not do in ten seconds what others did before it. */
-    struct attempt later = {.since_ms = clock_mono().ms - 10000};
+    struct shell_attempt later = {.since_ms = clock_mono().ms - 10000};
     attempt_row_init(&later.row);
     row.resumed_from = 900;
     row.done = 900;

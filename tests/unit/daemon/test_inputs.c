@@ -56,8 +56,8 @@ struct world {
     char *root; /* the program's folder */
     char *cells;
     char *folder; /* of the attempt */
-    struct cell cell;
-    struct program program;
+    struct plan_cell cell;
+    struct plan_program program;
     struct bundle plan;
     struct hosted hosted;
     struct accepted input;
@@ -74,7 +74,7 @@ static int set_up(void **state)
     w->cells = path_join(w->root, "cells");
     w->folder = path_join(w->cells, "arm=a,seed=1/train/attempt-0001");
     w->cell.folder = cell;
-    w->program = (struct program){.cells = &w->cell, .n_cells = 1};
+    w->program = (struct plan_program){.cells = &w->cell, .n_cells = 1};
     w->plan.program = &w->program;
     w->hosted = (struct hosted){.folder = w->root, .plan = &w->plan};
     char *model = path_join(w->folder, "model");

@@ -58,7 +58,7 @@ int __wrap_uv_timer_start(uv_timer_t *timer, uv_timer_cb cb, uint64_t ms, uint64
 
 struct fixture {
     struct shell shell;
-    struct program *program;
+    struct plan_program *program;
     struct lock lock;
     struct bundle bundle;
     struct hosted *hosted;

@@ -23,7 +23,7 @@ static const char *const IDS[N_PROGRAMS] = {SCRATCH_ID, "other-00000000"};
 
 struct fixture {
     char *dir;
-    struct program *program;
+    struct plan_program *program;
     struct store *store;
     uv_loop_t loop;
     struct core *core;

@@ -12,7 +12,7 @@
 
 struct fixture {
     char *dir;
-    struct program *program;
+    struct plan_program *program;
     struct store *store;
     uint32_t no;
     uv_loop_t loop;

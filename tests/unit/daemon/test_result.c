@@ -37,7 +37,7 @@ static const char plan[] =
 struct fixture {
     char folder[64];
     char *attempt;
-    struct program *program;
+    struct plan_program *program;
     struct lock *lock;
 };
 

@@ -19,7 +19,7 @@ static const char HEAD[] = "[program]\nname = \"deep\"\nschema = 1\n"
                            "[[factor]]\nname = \"arm\"\nlevels = [\"a\", \"b\"]\n";
 
 /* Every stage after the one before it, and the last one measured. */
-static int parse(size_t n_stages, struct program **out, struct diag *diag)
+static int parse(size_t n_stages, struct plan_program **out, struct diag *diag)
 {
     struct strbuf text = STRBUF_INIT;
     struct err err = {0};
@@ -63,7 +63,7 @@ static uint32_t count_of(const struct driver *d, enum task_state state)
 static void test_at_the_limit(void **state)
 {
     (void)state;
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     struct diag diag;
     struct core_plan plan;
     struct driver d;
@@ -96,7 +96,7 @@ static void test_at_the_limit(void **state)
 static void test_over_the_limit(void **state)
 {
     (void)state;
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     struct diag diag;
     assert_int_not_equal(parse(STAGES_MAX + 1, &p, &diag), 0);
     assert_null(p);

@@ -26,7 +26,7 @@ static const char toml[] =
     "[outcome]\nO1 = { prior = 0.5, title = \"one\" }\nO2 = { prior = 0.4, title = \"two\" }\n";
 
 struct lab {
-    struct program *p;
+    struct plan_program *p;
     char folder[64];
 };
 

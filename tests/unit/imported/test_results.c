@@ -10,7 +10,7 @@
 #include "base/xalloc.h"
 #include "truthtable/imported/results.h"
 
-static int parse(struct results *r, const char *text, struct err *err)
+static int parse(struct imported_results *r, const char *text, struct err *err)
 {
     *err = (struct err){0};
     return results_parse(r, text, strlen(text), "r.json", err);
@@ -63,7 +63,7 @@ static void test_shapes(void **state)
         {"{\"results\":{\"t\":{\"ppl,none\":Infinity}}}", "ppl", "none", false, 0, false, 0, -1},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct results r;
+        struct imported_results r;
         struct err err;
         if (parse(&r, cases[i].text, &err) != 0) {
             fail_msg("case %zu: %s", i, err.msg);
@@ -113,7 +113,7 @@ static void test_refused(void **state)
         {"{\"results\":{\"t\":{\"acc,none\":1", ERR_SYNTAX, "line 1"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct results r;
+        struct imported_results r;
         struct err err;
         int rc = parse(&r, cases[i].text, &err);
         results_release(&r);
@@ -150,7 +150,7 @@ static void test_groups(void **state)
         {"NaN", "\"N/A\"", 0, ""},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct results r;
+        struct imported_results r;
         struct err err;
         const char *how = NULL;
         char *text =
@@ -180,7 +180,7 @@ static void test_groups(void **state)
 static void test_open_groups(void **state)
 {
     (void)state;
-    struct results r;
+    struct imported_results r;
     struct err err;
     const char *how = NULL;
     assert_int_equal(parse(&r,
@@ -204,7 +204,7 @@ static void test_open_groups(void **state)
 static void test_set_count(void **state)
 {
     (void)state;
-    struct results r;
+    struct imported_results r;
     struct err err;
     assert_int_equal(parse(&r,
                            "{\"results\":{\"g\":{},\"h\":{\"samples\":9},\"a\":{},\"b\":{}},"
@@ -233,7 +233,7 @@ static void test_broken_groups(void **state)
         {"[\"h\"]", "contains itself"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct results r;
+        struct imported_results r;
         struct err err;
         const struct results_entry **leaves = NULL;
         size_t n = 0;

@@ -28,7 +28,7 @@ static char *file_of(const char *version, const char *task)
     return path;
 }
 
-static void read_results(struct results *r, const char *version)
+static void read_results(struct imported_results *r, const char *version)
 {
     struct err err;
     char *path = file_of(version, NULL);
@@ -38,8 +38,8 @@ static void read_results(struct results *r, const char *version)
     free(path);
 }
 
-static int check(const struct results *r, const char *task, const char *path, struct strbuf *said,
-                 struct err *err)
+static int check(const struct imported_results *r, const char *task, const char *path,
+                 struct strbuf *said, struct err *err)
 {
     struct samples s;
     *err = (struct err){0};
@@ -88,7 +88,7 @@ static void test_versions(void **state)
         {"0.4.12", "many_a", "acc,none from the answers"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct results r;
+        struct imported_results r;
         struct err err;
         struct strbuf said = STRBUF_INIT;
         const char *how = NULL;
@@ -164,7 +164,7 @@ static void test_changed(void **state)
         {"many_b", 3, "\"target\": ", "\"target\": 1", ERR_CORRUPT, "target_hash"},
         {"many_b", 2, "}", "", ERR_SYNTAX, "line 2"},
     };
-    struct results r;
+    struct imported_results r;
     read_results(&r, "0.4.3");
     char folder[] = "/tmp/prereg-samples-XXXXXX";
     assert_non_null(mkdtemp(folder));

@@ -155,7 +155,7 @@ struct folder_case {
     bool short_one; /* one cell lacks an item */
 };
 
-static char *task_folder(const char *folder, const struct program *p, size_t cell)
+static char *task_folder(const char *folder, const struct plan_program *p, size_t cell)
 {
     char *path = xasprintf("%s/cells/%s/score", folder, p->cells[cell].folder);
     struct err err;
@@ -165,7 +165,7 @@ static char *task_folder(const char *folder, const struct program *p, size_t cel
 
 /* Scores 2..21 in clusters i mod 4 for the mixture, 2 for dense: the difference of vectors/
  * statistics.json. */
-static void write_cell(const char *folder, const struct program *p, size_t cell,
+static void write_cell(const char *folder, const struct plan_program *p, size_t cell,
                        const struct folder_case *c)
 {
     struct strbuf text = STRBUF_INIT;
@@ -206,7 +206,7 @@ static void write_cell(const char *folder, const struct program *p, size_t cell,
 static cJSON *told_of_folder(const char *name, const struct folder_case *c)
 {
     struct told_program t;
-    struct verdict v;
+    struct table_verdict v;
     struct lock lock = {0};
     struct err err = {0};
     told_open(&t, ITEMS_PROGRAM);
@@ -303,7 +303,7 @@ static void test_crash(void **state)
 {
     struct told_program t;
     struct evidence none;
-    struct verdict v;
+    struct table_verdict v;
     struct lock lock = {0};
     struct err err = {0};
     (void)state;

@@ -427,7 +427,7 @@ static void test_priors_after(void **state)
         TOLD_PROGRAM "[instrument.bayes]\ncontrast = \"arch\"\nmeasures = [\"raw\"]\n"
                      "priors = { wide = 2 }\n"};
     struct told_program t[2];
-    struct verdict v;
+    struct table_verdict v;
     struct lock lock = {0};
     struct err err = {0};
     (void)state;

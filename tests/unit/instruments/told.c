@@ -72,7 +72,7 @@ void told_cells(struct told_program *t, const char *measure, const double v[6])
 cJSON *told_compute(const struct told_program *t)
 {
     struct lock lock = {0};
-    struct verdict v;
+    struct table_verdict v;
     struct err err = {0};
     memset(lock.root, 'a', sizeof(lock.root) - 1);
     memset(lock.head, 'b', sizeof(lock.head) - 1);

@@ -31,7 +31,7 @@
     "[outcome]\nO1 = { prior = 0.4, title = \"a\" }\nO2 = { prior = 0.5, title = \"b\" }\n"
 
 struct told_program {
-    struct program *p;
+    struct plan_program *p;
     struct evidence e;
     const char *folder;      /* or NULL */
     const cJSON *amendments; /* or NULL */

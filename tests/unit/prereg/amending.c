@@ -76,7 +76,7 @@ struct amending_judged amending_judge(const struct amending_world *w, const char
                                       enum access_level level, uint64_t started)
 {
     struct amending_judged j = {.refused = json_array()};
-    struct program *then = program_of(text, w->folder);
+    struct plan_program *then = program_of(text, w->folder);
     struct amend_state s = {w->program, then, level, {{started}}, NULL};
     cJSON *locked = NULL;
     struct err err = {0};

@@ -15,7 +15,7 @@ extern const char amending_program[]; /* stages train, score and other, in this 
 struct amending_world {
     char *folder;
     char *amendments;
-    struct program *program;
+    struct plan_program *program;
     struct lock *lock;
 };
 

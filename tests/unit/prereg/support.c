@@ -58,9 +58,9 @@ const char *const SMALL_PROGRAM =
     "checkpoint = \"300s\"\n"
     "deadlines = { step = \"10min\" }\n";
 
-struct program *program_of(const char *text, const char *folder)
+struct plan_program *program_of(const char *text, const char *folder)
 {
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     struct diag diag;
     struct err err = {0};
     char *path = path_join(folder == NULL ? "/tmp" : folder, "grid.toml");
@@ -76,7 +76,7 @@ struct program *program_of(const char *text, const char *folder)
 
 char *diagnostics_of(const char *text)
 {
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     struct diag diag;
     struct err err = {0};
     char *out = NULL;

@@ -8,7 +8,7 @@
 extern const char *const SMALL_PROGRAM;
 
 /* Loads text as if it lay in `folder` (NULL: /tmp); fails the test when it does not load. */
-struct program *program_of(const char *text, const char *folder);
+struct plan_program *program_of(const char *text, const char *folder);
 /* Every diagnostic of a text, a line each, as diag_print() writes them; heap. */
 char *diagnostics_of(const char *text);
 /* text with the first `from` replaced by `to`; fails the test when there is none; heap. */

@@ -87,7 +87,7 @@ static int world_make(void **state)
     struct err err = {0};
     w->folder = scratch_make();
     free(scratch_write(w->folder, "worker.sh", "#!/bin/sh\n", 0700));
-    struct program *p = program_of(PROGRAM, w->folder);
+    struct plan_program *p = program_of(PROGRAM, w->folder);
     assert_int_equal(lock_build(p, NULL, NULL, &w->lock, &err), 0);
     char *path = path_join(w->folder, "grid.toml.lock");
     assert_int_equal(lock_write(w->lock, path, false, &err), 0);

@@ -253,7 +253,7 @@ static void test_changes_lead_from_one_to_the_other(void **state)
         if (amendments_append(&chain, w->lock->root, a, &err) != 0) {
             fail_msg("%s: %s", CELLS[i].what, err.msg);
         }
-        struct program *then = program_of(text, w->folder);
+        struct plan_program *then = program_of(text, w->folder);
         struct lock *lock = NULL;
         assert_int_equal(lock_read_amended(w->folder, &lock, &err), 0);
         lock_take_amendments(lock, &chain);

@@ -56,7 +56,7 @@ static void test_an_amended_lock(void **state)
     const cJSON *acc = json_member(json_member(lock->plan, "measure"), "acc");
     assert_string_equal(amending_text_of(acc, "metric"), STEPS[3]);
     char *text = text_replace(amending_program, STEPS[0], STEPS[3]);
-    struct program *then = program_of(text, w->folder);
+    struct plan_program *then = program_of(text, w->folder);
     assert_int_equal(lock_verify(then, lock, LOCK_ALL, NULL, NULL, &err), 0);
     assert_int_equal(lock_verify(w->program, lock, LOCK_PLAN, NULL, NULL, &err), ERR_LOCK);
     program_free(then);

@@ -13,7 +13,7 @@
 
 #define FIXTURES TEST_SOURCE_DIR "/tests/unit/prereg/fixtures/"
 
-static struct digest digest_of(const struct program *p)
+static struct digest digest_of(const struct plan_program *p)
 {
     struct strbuf text = STRBUF_INIT;
     struct err err = {0};
@@ -26,7 +26,7 @@ static struct digest digest_of(const struct program *p)
 }
 
 struct walk {
-    struct program *p;
+    struct plan_program *p;
     struct digest root;
     size_t n_leaves;
 };
@@ -82,7 +82,7 @@ static void check_tree(struct walk *w, cJSON *v, bool covered)
     }
 }
 
-static void check_program(struct program *p)
+static void check_program(struct plan_program *p)
 {
     struct walk w = {.p = p, .root = digest_of(p)};
     check_tree(&w, p->tree, true);
@@ -112,8 +112,8 @@ static void test_defaults_are_not_filled_in(void **state)
 {
     (void)state;
     char *text = text_replace(SMALL_PROGRAM, "floor = 0.3", "floor = 0.3, counted = true");
-    struct program *a = program_of(SMALL_PROGRAM, NULL);
-    struct program *b = program_of(text, NULL);
+    struct plan_program *a = program_of(SMALL_PROGRAM, NULL);
+    struct plan_program *b = program_of(text, NULL);
     struct digest x = digest_of(a);
     struct digest y = digest_of(b);
     assert_false(digest_equal(&x, &y));

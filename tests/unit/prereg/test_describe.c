@@ -15,7 +15,7 @@
 #include "tests/unit/prereg/support.h"
 
 struct answer {
-    struct program *p;
+    struct plan_program *p;
     struct describe describe;
     struct diag diag;
     char *folder;
@@ -100,7 +100,7 @@ static void test_environment_of_a_run(void **state)
     free(scratch_write(folder, "corpus.txt", "x", 0600));
     assert_int_equal(setenv("PREREG_TEST_LEAK", "1", 1), 0);
     assert_int_equal(setenv("TZ", "Europe/Paris", 1), 0);
-    struct program *p = program_of(text, folder);
+    struct plan_program *p = program_of(text, folder);
     diag_init(&diag, "grid.toml");
     assert_int_equal(describe_run(p, &(struct describe_how){0}, &d, &diag, &err), 0);
     assert_int_equal(diag.n_items, 0);
@@ -185,7 +185,7 @@ static void test_items(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct answer a = ask(cases[i].script, 0);
-        struct measure *m = &a.p->measures[0];
+        struct plan_measure *m = &a.p->measures[0];
         m->metric_text = cases[i].metric;
         m->metric = cases[i].metric + strlen("score.");
         m->has_items = true;
@@ -306,7 +306,7 @@ static void test_describe_false(void **state)
     char *with = xasprintf("%.*sdescribe = false\n%s", (int)(at - whole), whole, at);
     free(scratch_write(folder, "worker.sh",
                        "#!/bin/sh\ntest \"$1\" = --quick || exit 1\necho '{}'\n", 0700));
-    struct program *p = program_of(with, folder);
+    struct plan_program *p = program_of(with, folder);
     diag_init(&diag, "grid.toml");
     assert_int_equal(describe_run(p, &(struct describe_how){0}, &d, &diag, &err), 0);
     assert_int_equal(diag.n_items, 0);
@@ -351,7 +351,7 @@ static void test_echoed_params(void **state)
 static void test_no_worker(void **state)
 {
     (void)state;
-    struct program *p = program_of(SMALL_PROGRAM, "/no/such/folder");
+    struct plan_program *p = program_of(SMALL_PROGRAM, "/no/such/folder");
     struct describe d;
     struct diag diag;
     struct err err = {0};

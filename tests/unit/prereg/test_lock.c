@@ -41,7 +41,7 @@ static int world_remove(void **state)
     return 0;
 }
 
-static struct lock *lock_of(const struct program *p)
+static struct lock *lock_of(const struct plan_program *p)
 {
     struct lock *lock = NULL;
     struct err err = {0};
@@ -53,7 +53,7 @@ static struct lock *lock_of(const struct program *p)
 
 static char *root_of_text(const struct world *w, const char *text)
 {
-    struct program *p = program_of(text, w->folder);
+    struct plan_program *p = program_of(text, w->folder);
     struct lock *lock = lock_of(p);
     char *root = xstrdup(lock->root);
     lock_free(lock);
@@ -64,7 +64,7 @@ static char *root_of_text(const struct world *w, const char *text)
 static void test_write_and_read(void **state)
 {
     const struct world *w = *state;
-    struct program *p = program_of(SMALL_PROGRAM, w->folder);
+    struct plan_program *p = program_of(SMALL_PROGRAM, w->folder);
     struct lock *lock = lock_of(p);
     struct lock *again = NULL;
     struct err err = {0};
@@ -100,11 +100,11 @@ static void test_another_lock_is_not_overwritten(void **state)
 {
     const struct world *w = *state;
     struct err err = {0};
-    struct program *p = program_of(SMALL_PROGRAM, w->folder);
+    struct plan_program *p = program_of(SMALL_PROGRAM, w->folder);
     struct lock *lock = lock_of(p);
     assert_int_equal(lock_write(lock, w->lock_path, false, &err), 0);
     char *text = text_replace(SMALL_PROGRAM, "floor = 0.3", "floor = 0.31");
-    struct program *other = program_of(text, w->folder);
+    struct plan_program *other = program_of(text, w->folder);
     struct lock *changed = lock_of(other);
     assert_int_equal(lock_write(changed, w->lock_path, false, &err), ERR_EXISTS);
     assert_int_equal(lock_write(changed, w->lock_path, true, &err), 0);
@@ -169,7 +169,7 @@ static void test_order_that_shows_is_locked(void **state)
 static void assert_verify(const struct world *w, const char *text, const struct lock *lock,
                           const char *expected)
 {
-    struct program *p = program_of(text, w->folder);
+    struct plan_program *p = program_of(text, w->folder);
     struct err err = {0};
     assert_int_equal(lock_verify(p, lock, LOCK_ALL, NULL, NULL, &err), ERR_LOCK);
     if (strstr(err.msg, expected) == NULL) {
@@ -195,7 +195,7 @@ static void test_the_first_difference_is_named(void **state)
         {"counter.k == 1", "counter.k >= 1",
          "input[0].levels[0][1]: locked \"counter.k == 1\", now \"counter.k >= 1\""},
     };
-    struct program *p = program_of(SMALL_PROGRAM, w->folder);
+    struct plan_program *p = program_of(SMALL_PROGRAM, w->folder);
     struct lock *lock = lock_of(p);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char *text = text_replace(SMALL_PROGRAM, cases[i][0], cases[i][1]);
@@ -209,7 +209,7 @@ static void test_the_first_difference_is_named(void **state)
 static void test_files_and_data(void **state)
 {
     const struct world *w = *state;
-    struct program *p = program_of(SMALL_PROGRAM, w->folder);
+    struct plan_program *p = program_of(SMALL_PROGRAM, w->folder);
     struct lock *lock = lock_of(p);
     struct err err = {0};
     char *corpus = scratch_write(w->folder, "corpus.txt", "once upon a tide\n", 0600);
@@ -233,7 +233,7 @@ static void test_recorded_workers_are_noted(void **state)
 {
     const struct world *w = *state;
     char *text = text_replace(SMALL_PROGRAM, "[run]\n", "[pin]\nworkers = \"record\"\n[run]\n");
-    struct program *p = program_of(text, w->folder);
+    struct plan_program *p = program_of(text, w->folder);
     struct lock *lock = lock_of(p);
     struct err err = {0};
     struct strbuf notes = STRBUF_INIT;
@@ -251,7 +251,7 @@ static void test_pinned_files(void **state)
     const struct world *w = *state;
     char *text =
         text_replace(SMALL_PROGRAM, "[run]\n", "[pin]\nfiles = [\"notes.md\", \"extra\"]\n[run]\n");
-    struct program *p = program_of(text, w->folder);
+    struct plan_program *p = program_of(text, w->folder);
     struct lock *lock = NULL;
     struct err err = {0};
     assert_int_equal(lock_build(p, NULL, NULL, &lock, &err), ERR_NOT_FOUND);
@@ -283,7 +283,7 @@ static void test_absence(void **state)
     const struct world *w = *state;
     char *text =
         text_replace(SMALL_PROGRAM, "[run]\n", "[pin]\nfiles = [\"extra\", \"none\"]\n[run]\n");
-    struct program *p = program_of(text, w->folder);
+    struct plan_program *p = program_of(text, w->folder);
     struct err err = {0};
     char *corpus = path_join(w->folder, "corpus.txt");
     char *none = path_join(w->folder, "none");
@@ -326,7 +326,7 @@ static void test_tampering(void **state)
         {"\"schema\": 1,\n  \"root\"", "\"root\""},
         {"{", "{{"},
     };
-    struct program *p = program_of(SMALL_PROGRAM, w->folder);
+    struct plan_program *p = program_of(SMALL_PROGRAM, w->folder);
     struct lock *lock = lock_of(p);
     struct err err = {0};
     assert_int_equal(lock_write(lock, w->lock_path, false, &err), 0);
@@ -356,7 +356,7 @@ static void test_names_of_nothing(void **state)
 {
     const struct world *w = *state;
     static const char *const tables[] = {"data", "files", "solved", NULL};
-    struct program *p = program_of(SMALL_PROGRAM, w->folder);
+    struct plan_program *p = program_of(SMALL_PROGRAM, w->folder);
     for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
         struct err err = {0};
         struct lock *lock = lock_of(p);
@@ -377,7 +377,7 @@ static void test_a_time_to_come(void **state)
 {
     const struct world *w = *state;
     struct err err = {0};
-    struct program *p = program_of(SMALL_PROGRAM, w->folder);
+    struct plan_program *p = program_of(SMALL_PROGRAM, w->folder);
     struct lock *lock = lock_of(p);
     struct lock *late = lock_of(p);
     cJSON_DeleteItemFromObjectCaseSensitive(late->json, "time");
@@ -399,7 +399,7 @@ static void test_a_time_to_come(void **state)
 static void test_other_versions(void **state)
 {
     const struct world *w = *state;
-    struct program *p = program_of(SMALL_PROGRAM, w->folder);
+    struct plan_program *p = program_of(SMALL_PROGRAM, w->folder);
     struct lock *lock = lock_of(p);
     struct lock *read = NULL;
     struct err err = {0};
@@ -423,7 +423,7 @@ static void test_solved_params(void **state)
                                  "\"x\":1}},\"score\":null},"
                                  "\"arch=none\":[{\"params\":{\"ffn\":1}}],\"arch=word\":\"x\","
                                  "\"arch=moe\":{\"train\":{\"params\":{}},\"score\":{}}}";
-    struct program *p = program_of(SMALL_PROGRAM, w->folder);
+    struct plan_program *p = program_of(SMALL_PROGRAM, w->folder);
     struct lock *plain = lock_of(p);
     struct lock *lock = NULL;
     struct err err = {0};

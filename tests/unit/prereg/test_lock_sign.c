@@ -18,7 +18,7 @@ static const char COMMIT[] = "0123456789012345678901234567890123456789";
 
 struct world {
     char *folder;
-    struct program *program;
+    struct plan_program *program;
     char *lock_path;
     char *alice;
     char *bob;

@@ -20,7 +20,7 @@
 struct world {
     char *folder;
     char *state;
-    struct program *p;
+    struct plan_program *p;
     struct lock *lock;
 };
 

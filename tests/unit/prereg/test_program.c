@@ -15,10 +15,10 @@
 
 #define FIXTURES TEST_SOURCE_DIR "/tests/unit/prereg/fixtures/"
 
-static struct program *load_fixture(const char *name)
+static struct plan_program *load_fixture(const char *name)
 {
     char *path = xasprintf(FIXTURES "%s.toml", name);
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     struct diag diag;
     struct err err = {0};
     diag_init(&diag, path);
@@ -32,7 +32,7 @@ static struct program *load_fixture(const char *name)
     return p;
 }
 
-static void assert_params(const struct program *p, const char *stage, const char *cell,
+static void assert_params(const struct plan_program *p, const char *stage, const char *cell,
                           const char *expected)
 {
     size_t s = program_find_stage(p, stage);
@@ -51,7 +51,7 @@ static void assert_params(const struct program *p, const char *stage, const char
 static void test_below_the_floor_grid(void **state)
 {
     (void)state;
-    struct program *p = load_fixture("below_the_floor");
+    struct plan_program *p = load_fixture("below_the_floor");
     assert_string_equal(p->name, "below_the_floor");
     assert_int_equal(p->n_cells, 12);
     assert_int_equal(p->n_conditions, 4);
@@ -92,21 +92,21 @@ static void test_below_the_floor_grid(void **state)
 static void test_below_the_floor_rules(void **state)
 {
     (void)state;
-    struct program *p = load_fixture("below_the_floor");
+    struct plan_program *p = load_fixture("below_the_floor");
     assert_int_equal(p->n_stages, 5);
     assert_int_equal(p->n_measures, 5);
-    const struct measure *gsm8k = &p->measures[program_find_measure(p, "gsm8k")];
+    const struct plan_measure *gsm8k = &p->measures[program_find_measure(p, "gsm8k")];
     assert_string_equal(gsm8k->metric, "exact_match:strict");
     assert_string_equal(p->stages[gsm8k->stage].name, "gsm8k");
     assert_false(gsm8k->counted);
     assert_string_equal(gsm8k->best_arm_text, "0.1");
-    const struct measure *mmlu = &p->measures[program_find_measure(p, "mmlu")];
+    const struct plan_measure *mmlu = &p->measures[program_find_measure(p, "mmlu")];
     assert_true(mmlu->counted && mmlu->has_floor && mmlu->has_items);
     assert_int_equal(mmlu->items, 14042);
     assert_string_equal(mmlu->floor_text, "0.27");
     assert_true(p->measures[program_find_measure(p, "loss")].lower_better);
     assert_string_equal(p->counters[p->binding_counter].name, "k");
-    const struct contrast *arch = &p->contrasts[program_find_contrast(p, "arch")];
+    const struct plan_contrast *arch = &p->contrasts[program_find_contrast(p, "arch")];
     assert_int_equal(arch->over, OVER_CLEARED);
     assert_string_equal(p->factors[arch->factor].levels[arch->level_a].text, "moe");
     assert_int_equal(p->n_rows, 16);
@@ -124,7 +124,7 @@ static void test_below_the_floor_rules(void **state)
 static void test_counted_and_sealed_stages(void **state)
 {
     (void)state;
-    struct program *p = load_fixture("below_the_floor");
+    struct plan_program *p = load_fixture("below_the_floor");
     size_t train = program_find_stage(p, "train");
     assert_true(program_stage_is_counted(p, train));
     assert_false(program_stage_is_sealed(p, train)); /* its loss is not counted */
@@ -136,7 +136,7 @@ static void test_counted_and_sealed_stages(void **state)
 static void test_run_settings(void **state)
 {
     (void)state;
-    struct program *p = load_fixture("below_the_floor");
+    struct plan_program *p = load_fixture("below_the_floor");
     const struct stage_run *train = &p->stages[program_find_stage(p, "train")].run;
     assert_int_equal(train->memory_bytes, INT64_C(8) << 30);
     assert_int_equal(train->crashes, 5);
@@ -155,7 +155,7 @@ static void test_run_settings(void **state)
 static void test_params(void **state)
 {
     (void)state;
-    struct program *p = load_fixture("below_the_floor");
+    struct plan_program *p = load_fixture("below_the_floor");
     assert_params(p, "train", "arch=dense,lr=0.002,seed=43",
                   "{\"batch_tokens\":2048,\"context\":1024,\"ffn\":768,\"heads\":8,"
                   "\"horizon\":{\"contract\":\"fixed\",\"tokens\":10240000},\"layers\":8,"
@@ -173,7 +173,7 @@ static void test_substitution_keeps_types_at_any_depth(void **state)
     char *text = text_replace(SMALL_PROGRAM, "seed = \"$seed\"",
                               "seed = \"$seed\", deep = [{ a = \"$arch\" }, [\"$seed\", \"$5\"]], "
                               "plain = \"a $seed\"");
-    struct program *p = program_of(text, NULL);
+    struct plan_program *p = program_of(text, NULL);
     assert_params(p, "train", "arch=moe,seed=2",
                   "{\"data\":\"corpus\",\"deep\":[{\"a\":\"moe\"},[2,\"$5\"]],\"experts\":4,"
                   "\"lr\":0.001,\"plain\":\"a $seed\",\"seed\":2}");
@@ -192,7 +192,7 @@ static void test_level_overrides(void **state)
                      "moe = { lr = 5, h = { b = 2 } }\n[stage.train.when.seed]\n\"1.0\" = { "
                      "lr = 7 }\n");
     char *text = text_replace(one, "lr = 1e-3,", "lr = 1e-3, h = { a = 1 },");
-    struct program *p = program_of(text, NULL);
+    struct plan_program *p = program_of(text, NULL);
     assert_params(p, "train", "arch=moe,seed=1",
                   "{\"data\":\"corpus\",\"h\":{\"b\":2},\"lr\":7,\"seed\":1}");
     assert_params(p, "train", "arch=moe,seed=2",
@@ -207,13 +207,13 @@ static void test_level_overrides(void **state)
 static void test_other_programs(void **state)
 {
     (void)state;
-    struct program *p = load_fixture("active_vs_total");
+    struct plan_program *p = load_fixture("active_vs_total");
     assert_int_equal(p->n_cells, 9);
     assert_int_equal(p->n_rows, 9);
     assert_int_equal(p->binding_counter, INDEX_NONE);
     program_free(p);
     p = load_fixture("holding_fixed");
-    const struct contrast *shift = &p->contrasts[program_find_contrast(p, "shift")];
+    const struct plan_contrast *shift = &p->contrasts[program_find_contrast(p, "shift")];
     assert_true(shift->is_difference);
     assert_string_equal(p->contrasts[shift->of].name, "at_total");
     assert_string_equal(p->contrasts[shift->minus].name, "at_active");
@@ -240,7 +240,7 @@ static void test_folders(void **state)
         char *one = text_replace(SMALL_PROGRAM, "\"dense\", \"moe\"", level);
         char *now = xasprintf("arch = [\"moe\", \"%s\"]", cases[i].level);
         char *text = text_replace(one, "arch = [\"moe\", \"dense\"]", now);
-        struct program *p = program_of(text, NULL);
+        struct plan_program *p = program_of(text, NULL);
         assert_string_equal(p->cells[0].folder, cases[i].folder);
         program_free(p);
         free(text);
@@ -260,9 +260,9 @@ static void test_long_folder(void **state)
     char *two = text_replace(one, "\"LEVEL\"", "\"moe2\", \"LEVEL\"");
     char *three = text_replace(two, "LEVEL", level);
     char *text = text_replace(three, "\"moe\", \"dense\"", "\"moe\", \"moe2\"");
-    struct program *p = program_of(text, NULL);
-    const struct cell *a = &p->cells[2];
-    const struct cell *b = &p->cells[3];
+    struct plan_program *p = program_of(text, NULL);
+    const struct plan_cell *a = &p->cells[2];
+    const struct plan_cell *b = &p->cells[3];
     assert_true(strlen(a->name) > 400);
     assert_true(strlen(a->folder) <= 200);
     assert_string_not_equal(a->folder, b->folder);
@@ -280,7 +280,7 @@ static void test_load_from_folder(void **state)
     (void)state;
     char *folder = scratch_make();
     char *path = scratch_write(folder, "grid.toml", SMALL_PROGRAM, 0600);
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     struct diag diag;
     struct err err = {0};
     diag_init(&diag, path);
@@ -302,7 +302,7 @@ static void test_missing_files(void **state)
 {
     (void)state;
     char *folder = scratch_make();
-    struct program *p = program_of(SMALL_PROGRAM, folder);
+    struct plan_program *p = program_of(SMALL_PROGRAM, folder);
     struct diag diag;
     diag_init(&diag, "grid.toml");
     program_check_files(p, &diag);

@@ -34,7 +34,7 @@ static void test_as_loaded(void **state)
         assert_non_null(its_own);
         strbuf_add(&text, SMALL_PROGRAM, (size_t)(its_own - SMALL_PROGRAM));
         strbuf_adds(&text, runs[i]);
-        struct program *p = program_of(text.buf, NULL);
+        struct plan_program *p = program_of(text.buf, NULL);
         for (size_t s = 0; s < p->n_stages; s++) {
             const struct stage_run *run = &p->stages[s].run;
             struct run_limits found;

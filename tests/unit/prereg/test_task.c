@@ -14,7 +14,7 @@
 
 #define ATTEMPT "0f8fad5b-d9cb-469f-a165-70867728950e"
 
-static struct lock *lock_in(const char *folder, const struct program *p)
+static struct lock *lock_in(const char *folder, const struct plan_program *p)
 {
     struct lock *lock = NULL;
     struct err err = {0};
@@ -39,7 +39,7 @@ static void test_an_attempt(void **state)
 {
     (void)state;
     char *folder = scratch_make();
-    struct program *p = program_of(SMALL_PROGRAM, folder);
+    struct plan_program *p = program_of(SMALL_PROGRAM, folder);
     struct lock *lock = lock_in(folder, p);
     const char *const inputs[] = {"/state/train/attempt-1"};
     const char *const resume[] = {"/state/score/attempt-2", "/state/score/attempt-1"};
@@ -78,7 +78,7 @@ static void test_an_attempt(void **state)
 static void test_a_question(void **state)
 {
     (void)state;
-    struct program *p = program_of(SMALL_PROGRAM, "/where");
+    struct plan_program *p = program_of(SMALL_PROGRAM, "/where");
     const struct task_attempt a = {.cell = program_find_cell(p, "arch=dense,seed=2"), .stage = 0};
     cJSON *task = task_json_build(p, NULL, &a);
     assert_null(json_member(task, "attempt"));
@@ -101,7 +101,7 @@ static void test_a_question(void **state)
 static void test_identities_differ(void **state)
 {
     (void)state;
-    struct program *p = program_of(SMALL_PROGRAM, NULL);
+    struct plan_program *p = program_of(SMALL_PROGRAM, NULL);
     char seen[16][DIGEST_HEX_SIZE];
     size_t n = 0;
     for (size_t c = 0; c < p->n_cells; c++) {

@@ -21,7 +21,7 @@ struct maker {
     char *source; /* where grid.toml was locked */
     char *state;
     char *folder; /* STATE/programs/<id> */
-    struct program *program;
+    struct plan_program *program;
     struct lock *lock;
     struct store *store;
     uint32_t no;
@@ -173,7 +173,7 @@ static int write_quickly(const char *folder, const char *name, const char *text,
 
 static int put_result(struct maker *k, size_t task, const char *attempt, struct digest *digest)
 {
-    const struct program *p = k->program;
+    const struct plan_program *p = k->program;
     const size_t n = p->n_stages;
     cJSON *result = NULL;
     char *text = result_text(k, task, attempt);
@@ -321,7 +321,7 @@ static cJSON *attempt_json(const struct attempt_row *a, const char *worker)
 
 static cJSON *tasks_json(const struct maker *k, const struct history *h)
 {
-    const struct program *p = k->program;
+    const struct plan_program *p = k->program;
     const char *worker = lock_file_digest(k->lock, "./worker.sh");
     cJSON *list = json_array();
     for (size_t i = 0; i < h->n_tasks; i++) {
@@ -342,7 +342,7 @@ static cJSON *tasks_json(const struct maker *k, const struct history *h)
     return list;
 }
 
-static int write_provenance(struct maker *k, const struct history *h, const struct verdict *v)
+static int write_provenance(struct maker *k, const struct history *h, const struct table_verdict *v)
 {
     char hex[DIGEST_HEX_SIZE];
     cJSON *o = json_object();
@@ -372,7 +372,7 @@ static int write_provenance(struct maker *k, const struct history *h, const stru
 }
 
 /* The journal's own folder has files that no receipt has: its history is read from a copy. */
-static int provenance(struct maker *k, const struct verdict *v)
+static int provenance(struct maker *k, const struct table_verdict *v)
 {
     struct receipt_files files = {.fd = -1};
     struct history h = {0};
@@ -444,7 +444,7 @@ static int write_report_sums(const struct maker *k)
 
 static int finish(struct maker *k)
 {
-    struct verdict v = {0};
+    struct table_verdict v = {0};
     struct strbuf text = STRBUF_INIT;
     struct program_row status = {.unsealed = true};
     char *path = path_join(k->folder, "report/verdict.json");

@@ -164,7 +164,7 @@ static void test_names(void **state)
 struct world {
     char folder[64];
     char *folder_of_program;
-    struct program *program;
+    struct plan_program *program;
     struct lock *lock;
     cJSON *provenance;
 };
@@ -220,7 +220,7 @@ typedef void change_fn(cJSON *result);
 
 static void put_stage(const struct world *w, cJSON *file, size_t i, change_fn *change)
 {
-    const struct program *p = w->program;
+    const struct plan_program *p = w->program;
     struct digest d;
     struct err err;
     char hex[DIGEST_HEX_SIZE];
@@ -250,7 +250,7 @@ static void put_stage(const struct world *w, cJSON *file, size_t i, change_fn *c
 
 static cJSON *begin_rerun(const struct world *w)
 {
-    const struct program *p = w->program;
+    const struct plan_program *p = w->program;
     const struct rerun_head head = {"0.1.0", p->name, w->lock->root, p->cells[1].name,
                                     "2099-01-01T00:00:00.000Z"};
     return rerun_file_begin(&head);
@@ -259,7 +259,7 @@ static cJSON *begin_rerun(const struct world *w)
 /* All but `left_out`; the last one as `change` makes it. */
 static void put_stages(const struct world *w, cJSON *file, size_t left_out, change_fn *change)
 {
-    const struct program *p = w->program;
+    const struct plan_program *p = w->program;
     for (size_t i = 0; i < p->n_stages; i++) {
         if (i != left_out) {
             put_stage(w, file, i, i + 1 == p->n_stages ? change : NULL);

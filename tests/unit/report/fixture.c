@@ -21,7 +21,7 @@
 struct maker {
     const struct fixture *spec;
     const char *folder;
-    struct program *program;
+    struct plan_program *program;
     struct lock *lock;
     struct evidence evidence;
     struct err *err;
@@ -36,7 +36,7 @@ static double noise(size_t cell, size_t what)
 
 static double score_of(const struct maker *k, size_t measure, size_t cell)
 {
-    const struct measure *m = &k->program->measures[measure];
+    const struct plan_measure *m = &k->program->measures[measure];
     size_t condition = k->program->cells[cell].condition;
     if (!m->has_floor) {
         return 1.8 - 0.02 * (double)condition + 0.01 * noise(cell, measure);
@@ -85,7 +85,7 @@ static cJSON *result_of(const struct maker *k, size_t cell, size_t stage)
     cJSON *metrics = json_object();
     json_put_int(result, "protocol", 1);
     for (size_t i = 0; i < k->program->n_measures; i++) {
-        const struct measure *m = &k->program->measures[i];
+        const struct plan_measure *m = &k->program->measures[i];
         if (m->stage != stage) {
             continue;
         }
@@ -165,7 +165,7 @@ static int make_attempts(const struct maker *k, const char *task, size_t cell, c
 
 static int make_task(struct maker *k, size_t cell, size_t stage)
 {
-    const struct program *p = k->program;
+    const struct plan_program *p = k->program;
     if (is_blocked(k, cell, stage)) {
         evidence_set_task(&k->evidence, cell, stage, TASK_END_BLOCKED, k->spec->blocked_cause);
         return 0;
@@ -201,7 +201,7 @@ static int copy_in(const struct maker *k, const char *from, const char *to, mode
     return rc;
 }
 
-static cJSON *describe_of(const struct program *p)
+static cJSON *describe_of(const struct plan_program *p)
 {
     cJSON *all = json_object();
     for (size_t c = 0; c < p->n_conditions; c++) {
@@ -270,7 +270,7 @@ static cJSON *attempt_of(int no, bool resumed)
 
 static cJSON *tasks_of(const struct maker *k)
 {
-    const struct program *p = k->program;
+    const struct plan_program *p = k->program;
     cJSON *tasks = json_array();
     for (size_t i = 0; i < program_n_tasks(p); i++) {
         bool blocked = is_blocked(k, i / p->n_stages, i % p->n_stages);
@@ -322,7 +322,7 @@ static int write_provenance(const struct maker *k, const cJSON *validity)
 
 static int write_verdict(struct maker *k)
 {
-    struct verdict v;
+    struct table_verdict v;
     char *folder = path_join(k->folder, "report");
     char *path = path_join(folder, "verdict.json");
     int rc = verdict_compute(&k->evidence, k->lock->root, k->lock->root, &v, k->err);

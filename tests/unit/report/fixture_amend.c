@@ -34,7 +34,7 @@ static int replace_in_file(const char *path, const char *from, const char *to, s
 static int relock(const char *path, const struct lock *old, struct lock **out, struct err *err)
 {
     struct diag diag;
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     diag_init(&diag, path);
     int rc = program_load(path, &p, &diag, err);
     if (rc == 0) {

@@ -8,7 +8,7 @@
 
 struct fixture {
     char *dir;
-    struct program *program;
+    struct plan_program *program;
     struct store *store;
     uint32_t no;
     struct walker w;

@@ -33,9 +33,9 @@ char *scratch_path(const char *dir, const char *name)
     return xasprintf("%s/programs/%s/%s", dir, SCRATCH_ID, name);
 }
 
-struct program *program_make(size_t n_cells)
+struct plan_program *program_make(size_t n_cells)
 {
-    struct program *p = xcalloc(1, sizeof(*p));
+    struct plan_program *p = xcalloc(1, sizeof(*p));
     arena_init(&p->arena);
     p->name = "little";
     p->n_cells = n_cells;
@@ -61,7 +61,7 @@ struct program *program_make(size_t n_cells)
     return p;
 }
 
-void program_drop(struct program *p)
+void program_drop(struct plan_program *p)
 {
     arena_release(&p->arena);
     free(p);

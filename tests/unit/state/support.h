@@ -14,8 +14,8 @@ void scratch_remove(char *dir);
 char *scratch_path(const char *dir, const char *name); /* in the program's folder */
 
 /* n_cells cells of two stages: train, and an evaluation after it whose results are sealed. */
-struct program *program_make(size_t n_cells);
-void program_drop(struct program *p);
+struct plan_program *program_make(size_t n_cells);
+void program_drop(struct plan_program *p);
 struct digest root_make(const char *text);
 
 /* Rows as the core would make them; each takes the task from `row->after` on. */

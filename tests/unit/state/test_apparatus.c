@@ -14,12 +14,12 @@
 
 #define N_GRID 6u
 
-static struct apparatus checks[2]; /* that the program of the fixture declares */
+static struct plan_apparatus checks[2]; /* that the program of the fixture declares */
 
 static void declare(struct fixture *f, const char *first, const char *second)
 {
-    checks[0] = (struct apparatus){.name = first, .stage = 1};
-    checks[1] = (struct apparatus){.name = second, .stage = 1};
+    checks[0] = (struct plan_apparatus){.name = first, .stage = 1};
+    checks[1] = (struct plan_apparatus){.name = second, .stage = 1};
     f->program->apparatus = checks;
     f->program->n_apparatus = second == NULL ? 1 : 2;
 }

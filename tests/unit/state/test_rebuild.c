@@ -55,7 +55,7 @@ struct fixture {
     char *dir;
     char *id;
     char *folder; /* of the program */
-    struct program *program;
+    struct plan_program *program;
     struct store *store;
     uint32_t no;
     struct walker w;
@@ -451,7 +451,7 @@ static void test_journal_foreign(void **state)
     struct fixture *f = *state;
     struct err err = {0};
     struct store *other = NULL;
-    struct program *p = program_make(4);
+    struct plan_program *p = program_make(4);
     char *dir = scratch_make();
     char *theirs = scratch_path(dir, "journal.jsonl");
     char *ours = path_join(f->folder, "journal.jsonl");

@@ -75,7 +75,7 @@ static const struct scenario {
 
 struct scene {
     char *dir;
-    struct program *program;
+    struct plan_program *program;
     struct store *store;
     uint32_t no;
     struct walker w;

@@ -12,9 +12,9 @@
 #include "base/file.h"
 #include "base/text.h"
 
-struct program *fixture_program(const char *toml)
+struct plan_program *fixture_program(const char *toml)
 {
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     struct diag diag;
     struct err err;
     diag_init(&diag, "grid.toml");
@@ -27,7 +27,7 @@ struct program *fixture_program(const char *toml)
     return p;
 }
 
-struct program *fixture_program_file(const char *relative)
+struct plan_program *fixture_program_file(const char *relative)
 {
     char *path = path_join(TEST_SOURCE_DIR, relative);
     struct strbuf text = STRBUF_INIT;
@@ -35,13 +35,13 @@ struct program *fixture_program_file(const char *relative)
     if (file_read(path, (size_t)1 << 20, &text, &err) != 0) {
         fail_msg("%s", err.msg);
     }
-    struct program *p = fixture_program(text.buf);
+    struct plan_program *p = fixture_program(text.buf);
     strbuf_release(&text);
     free(path);
     return p;
 }
 
-void fixture_rules(const struct program *p, struct rules *out)
+void fixture_rules(const struct plan_program *p, struct rules *out)
 {
     struct diag diag;
     struct err err;
@@ -69,10 +69,10 @@ void fixture_score(struct evidence *e, size_t cell, const char *measure, double 
     evidence_add_metric(e, cell, e->program->measures[m].stage, e->program->measures[m].metric, &v);
 }
 
-void fixture_evaluate(struct evidence *e, const struct rules *rules, struct evaluation *ev)
+void fixture_evaluate(struct evidence *e, const struct rules *rules, struct table_evaluation *ev)
 {
     struct coverage *coverage = arena_alloc(&e->arena, sizeof(*coverage));
-    struct reading *reading = arena_alloc(&e->arena, sizeof(*reading));
+    struct table_reading *reading = arena_alloc(&e->arena, sizeof(*reading));
     coverage_init(coverage, e, &e->arena);
     reading_of_evidence(reading, e, rules, coverage, &e->arena);
     evaluation_run(ev, rules, reading, &e->arena);

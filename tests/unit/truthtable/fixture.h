@@ -12,17 +12,17 @@
 #include "truthtable/evidence/evidence.h"
 
 /* From TOML text; prints the diagnostics when it does not parse. */
-struct program *fixture_program(const char *toml);
+struct plan_program *fixture_program(const char *toml);
 /* From a file below the source tree. */
-struct program *fixture_program_file(const char *relative);
-void fixture_rules(const struct program *p, struct rules *out);
+struct plan_program *fixture_program_file(const char *relative);
+void fixture_rules(const struct plan_program *p, struct rules *out);
 
 /* Marks every task done. */
 void fixture_all_done(struct evidence *e);
 /* Record of a measure in a cell; n <= 0: none. */
 void fixture_score(struct evidence *e, size_t cell, const char *measure, double value, int64_t n);
 /* What the rules make of the evidence; lives as long as the evidence. */
-void fixture_evaluate(struct evidence *e, const struct rules *rules, struct evaluation *ev);
+void fixture_evaluate(struct evidence *e, const struct rules *rules, struct table_evaluation *ev);
 
 /* Adds the beginning of a program: its name, and the factor "arch" with the levels "x" and "y". */
 void fixture_head_text(struct strbuf *out);

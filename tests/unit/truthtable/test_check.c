@@ -18,12 +18,12 @@
 #include "truthtable/prove/rational.h"
 
 struct checked {
-    struct program *p;
+    struct plan_program *p;
     struct diag diag;
     struct check_report r;
 };
 
-static void run(struct checked *c, struct program *p, const char *describe)
+static void run(struct checked *c, struct plan_program *p, const char *describe)
 {
     struct err err;
     cJSON *said = NULL;
@@ -57,7 +57,7 @@ static void expect_error(const struct checked *c, const char *message)
 }
 
 /* A program of one proportion with a floor; inputs, table and outcomes as given. */
-static struct program *program_of(const char *rest)
+static struct plan_program *program_of(const char *rest)
 {
     struct strbuf sb = STRBUF_INIT;
     strbuf_adds(
@@ -70,7 +70,7 @@ static struct program *program_of(const char *rest)
         "[contrast]\nc = { between = { arch = [\"x\", \"y\"] }, over = \"cleared\" }\n"
         "[counter]\nk = { contrast = \"c\", clears = \"every_cell\", binds = true }\n");
     strbuf_adds(&sb, rest);
-    struct program *p = fixture_program(sb.buf);
+    struct plan_program *p = fixture_program(sb.buf);
     strbuf_release(&sb);
     return p;
 }
@@ -260,7 +260,7 @@ static void test_indeterminate_count(void **state)
     uint64_t n = 0;
     (void)state;
     run(&c, fixture_program_file("tests/unit/prereg/fixtures/below_the_floor.toml"), NULL);
-    const struct program *p = c.p;
+    const struct plan_program *p = c.p;
     for (unsigned a = 1; a < 4; a++) {
         for (unsigned b = 1; b < 4; b++) {
             for (unsigned k = 1; k < 16; k++) {
@@ -303,7 +303,7 @@ static void test_large_table(void **state)
         strbuf_adds(&sb, (r & 1U) != 0 ? "\"O1\"],\n" : "\"O2\"],\n");
     }
     strbuf_adds(&sb, "]\n" OUTCOMES);
-    struct program *p = program_of(sb.buf);
+    struct plan_program *p = program_of(sb.buf);
     struct mono_time start = clock_mono();
     run(&c, p, NULL);
     int64_t ms = clock_mono().ms - start.ms;

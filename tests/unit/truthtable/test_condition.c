@@ -34,7 +34,7 @@ static const char toml[] =
     "[instrument.bayes]\ncontrast = \"arch\"\npriors = { s = 0.01, w = 0.02 }\n";
 
 struct fixture {
-    struct program *p;
+    struct plan_program *p;
     struct arena arena;
     struct fact_table facts;
     struct diag diag;
@@ -286,8 +286,8 @@ static void test_evaluation(void **state)
         evidence_add_fact(&e, c, 0, "secs", &v);
     }
     struct coverage coverage;
-    struct reading reading;
-    struct evaluation ev;
+    struct table_reading reading;
+    struct table_evaluation ev;
     coverage_init(&coverage, &e, &f.arena);
     reading_of_evidence(&reading, &e, &rules, &coverage, &f.arena);
     evaluation_run(&ev, &rules, &reading, &f.arena);
@@ -311,8 +311,8 @@ static void test_strong_factor(void **state)
     struct evidence e;
     struct rules rules;
     struct coverage coverage;
-    struct reading reading;
-    struct evaluation ev;
+    struct table_reading reading;
+    struct table_evaluation ev;
     const char *why = NULL;
     (void)state;
     set_up(&f);

@@ -61,13 +61,13 @@ static char *artifact(char digest)
                : xasprintf("{\"path\":\"model.bin\",\"sha256\":\"%c\",\"bytes\":1}", digest);
 }
 
-static const cJSON *figure_of(const struct verdict *v, size_t measure)
+static const cJSON *figure_of(const struct table_verdict *v, size_t measure)
 {
     const cJSON *contrast = json_member(verdict_json(v), "contrasts")->child;
     return cJSON_GetArrayItem(json_member(contrast, "measures"), (int)measure);
 }
 
-static void fill(const struct run *run, struct program **p, struct evidence *e)
+static void fill(const struct run *run, struct plan_program **p, struct evidence *e)
 {
     *p = fixture_program(run->toml == NULL ? toml : run->toml);
     evidence_init(e, *p);
@@ -85,14 +85,14 @@ static void fill(const struct run *run, struct program **p, struct evidence *e)
     }
 }
 
-static void compute(struct evidence *e, struct verdict *v)
+static void compute(struct evidence *e, struct table_verdict *v)
 {
     struct err err;
     assert_int_equal(verdict_compute(e, "r", "h", v, &err), 0);
     evidence_release(e);
 }
 
-static void judge(const struct run *run, struct program **p, struct verdict *v)
+static void judge(const struct run *run, struct plan_program **p, struct table_verdict *v)
 {
     struct evidence e;
     fill(run, p, &e);
@@ -102,8 +102,8 @@ static void judge(const struct run *run, struct program **p, struct verdict *v)
 static void expect(const struct run *run, size_t n_notes, const char *first, double n_loss,
                    double n_acc)
 {
-    struct program *p = NULL;
-    struct verdict v;
+    struct plan_program *p = NULL;
+    struct table_verdict v;
     judge(run, &p, &v);
     const cJSON *notes = json_member(verdict_json(&v), "notes");
     assert_int_equal(cJSON_GetArraySize(notes), n_notes);
@@ -186,9 +186,9 @@ static void test_ladder(void **state)
 {
     enum { N_STEPS = 80 };
     struct strbuf sb = STRBUF_INIT;
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     struct evidence e;
-    struct verdict v;
+    struct table_verdict v;
     struct err err;
     (void)state;
     strbuf_adds(&sb, "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"
@@ -255,9 +255,9 @@ static void test_first_is_out(void **state)
     };
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        struct program *p = NULL;
+        struct plan_program *p = NULL;
         struct evidence e;
-        struct verdict v;
+        struct table_verdict v;
         fill(&runs[i], &p, &e);
         evidence_set_task(&e, 3, 2, TASK_END_BLOCKED, "oom"); /* y1; then the pair of x1 is out */
         compute(&e, &v);

@@ -71,7 +71,7 @@ static bool differ(const struct evidence *e, const struct stage_set *before, siz
 /* Fills [measure * n_cells + cell]: of which cell the score is a copy, or INDEX_NONE. */
 static void every_pair(const struct evidence *e, const struct score *scores, size_t *copied)
 {
-    const struct program *p = e->program;
+    const struct plan_program *p = e->program;
     struct stage_set *before = asked_before(p);
     bool *kept = xcalloc(p->n_cells, sizeof(*kept));
     for (size_t i = 0; i < p->n_measures * p->n_cells; i++) {
@@ -108,7 +108,7 @@ static void every_pair(const struct evidence *e, const struct score *scores, siz
 
 static void fill(struct evidence *e, struct score *scores, struct rng *rng)
 {
-    const struct program *p = e->program;
+    const struct plan_program *p = e->program;
     const uint64_t n_prints = 1 + rng_below(rng, 3);
     const uint64_t zero_in = 2 + rng_below(rng, 12);
     uint64_t without = rng_next(rng); /* stages that have no artifact */
@@ -126,7 +126,7 @@ static void fill(struct evidence *e, struct score *scores, struct rng *rng)
 
 static void test_like_every_pair(void **state)
 {
-    struct program *p = fixture_program(toml);
+    struct plan_program *p = fixture_program(toml);
     const size_t n = p->n_measures * p->n_cells;
     struct score *scores = xcalloc(n, sizeof(*scores));
     size_t *copied = xcalloc(n, sizeof(*copied));
@@ -136,7 +136,7 @@ static void test_like_every_pair(void **state)
     rng_seed(&rng, fixture_seed());
     for (size_t i = 0; i < fixture_cases(300); i++) {
         struct evidence e;
-        struct reading r = {.scores = scores};
+        struct table_reading r = {.scores = scores};
         evidence_init(&e, p);
         fill(&e, scores, &rng);
         every_pair(&e, scores, copied);

@@ -38,9 +38,9 @@ static const char tail[] =
     "[exclusion]\nbudget = 0.0\n";
 
 struct scene {
-    struct program *p;
+    struct plan_program *p;
     struct evidence e;
-    struct verdict v;
+    struct table_verdict v;
     struct strbuf text;
 };
 

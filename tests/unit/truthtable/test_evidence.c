@@ -67,7 +67,7 @@ static void test_result_values(void **state)
         {"true", VALUE_NULL, "not a number"},
         {"[]", VALUE_NULL, "not a number"},
     };
-    struct program *p = fixture_program(toml);
+    struct plan_program *p = fixture_program(toml);
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct evidence e;
@@ -101,7 +101,7 @@ static void test_result_values(void **state)
 /* Many names, so that the index grows. */
 static void test_index(void **state)
 {
-    struct program *p = fixture_program(toml);
+    struct plan_program *p = fixture_program(toml);
     struct evidence e;
     (void)state;
     evidence_init(&e, p);
@@ -164,7 +164,7 @@ static void test_records(void **state)
          "\"end\":\"blocked\",\"cause\":\"oom\"}]}",
          0, ""},
     };
-    struct program *p = fixture_program(toml);
+    struct plan_program *p = fixture_program(toml);
     (void)state;
     for (size_t i = 0; i < 2 * ARRAY_LEN(cases); i++) {
         struct evidence e;
@@ -213,7 +213,7 @@ static void test_records_text(void **state)
         {"{\"schema\":1,\"program\":\"t\",\"records\":[1e999]}", ERR_RANGE,
          "column 43: number outside"},
     };
-    struct program *p = fixture_program(toml);
+    struct plan_program *p = fixture_program(toml);
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct evidence e;
@@ -238,7 +238,7 @@ static void test_not_finite(void **state)
         "{\"schema\":1,\"program\":\"t\",\"records\":["
         "{\"cell\":\"arch=x\",\"stage\":\"exam\",\"metrics\":{\"acc\":NaN}},"
         "{\"cell\":\"arch=y\",\"stage\":\"exam\",\"metrics\":{\"acc\":{\"value\":-Infinity}}}]}";
-    struct program *p = fixture_program(toml);
+    struct plan_program *p = fixture_program(toml);
     struct evidence e;
     struct err err;
     (void)state;
@@ -262,7 +262,7 @@ static void test_bound_has_n(void **state)
         "\">0.5\",\"n\":70}}},"
         "{\"cell\":\"arch=y\",\"stage\":\"exam\",\"metrics\":{\"acc\":{\"value\":null,\"bound\":"
         "\">0.5\",\"n\":0.5}}}]}";
-    struct program *p = fixture_program(toml);
+    struct plan_program *p = fixture_program(toml);
     struct evidence e;
     struct err err;
     (void)state;
@@ -280,7 +280,7 @@ static void test_bound_has_n(void **state)
 
 static void test_doubled_record(void **state)
 {
-    struct program *p = fixture_program(toml);
+    struct plan_program *p = fixture_program(toml);
     struct evidence e;
     struct err err;
     cJSON *records = parse("{\"schema\":1,\"program\":\"t\",\"label\":\"by hand\",\"records\":["
@@ -312,7 +312,7 @@ static void write_file(const char *folder, const char *relative, const char *tex
 static void test_gather(void **state)
 {
     char folder[] = "/tmp/preregd-gather-XXXXXX";
-    struct program *p = fixture_program(toml);
+    struct plan_program *p = fixture_program(toml);
     struct evidence e;
     struct err err;
     (void)state;

@@ -19,13 +19,13 @@
     "[outcome]\nO1 = { prior = 0.5, title = \"one\" }\nO2 = { prior = 0.4, title = \"two\" }\n"
 
 struct checked {
-    struct program *p;
+    struct plan_program *p;
     struct diag diag;
     struct check_report r;
 };
 
 /* Two proportions, three arms of which one is in no contrast unless `all_arms`. */
-static struct program *program_of(const char *rest, bool all_arms)
+static struct plan_program *program_of(const char *rest, bool all_arms)
 {
     char *text = xasprintf(
         "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"
@@ -40,12 +40,12 @@ static struct program *program_of(const char *rest, bool all_arms)
             ? "d = { between = { arch = [\"z\", \"y\"] } }\ne = { of = \"c\", minus = \"d\" }\n"
             : "",
         rest);
-    struct program *p = fixture_program(text);
+    struct plan_program *p = fixture_program(text);
     free(text);
     return p;
 }
 
-static void run(struct checked *c, struct program *p)
+static void run(struct checked *c, struct plan_program *p)
 {
     struct err err;
     c->p = p;
@@ -180,7 +180,7 @@ static void test_groups(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char *rest = inputs_of(cases[i].conditions, 3);
-        struct program *p = program_of(rest, true);
+        struct plan_program *p = program_of(rest, true);
         struct rules rules;
         size_t group[3];
         char found[4] = "";

@@ -14,7 +14,7 @@
 #include "truthtable/prove/check.h"
 
 /* Stages as given; the measures read `eval` and `train`, the input `condition`. */
-static struct program *program_of(const char *stages, const char *condition)
+static struct plan_program *program_of(const char *stages, const char *condition)
 {
     struct strbuf sb = STRBUF_INIT;
     strbuf_addf(
@@ -34,7 +34,7 @@ static struct program *program_of(const char *stages, const char *condition)
         "[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"A\"], [\"b\", \"B\"]]\n"
         "[outcome]\nA = { prior = 0.5, title = \"a\" }\nB = { prior = 0.4, title = \"b\" }\n",
         stages, condition);
-    struct program *p = fixture_program(sb.buf);
+    struct plan_program *p = fixture_program(sb.buf);
     strbuf_release(&sb);
     return p;
 }
@@ -109,7 +109,7 @@ static void test_cases(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
         struct diag diag;
-        struct program *p = program_of(CASES[i].stages, "contrast.c[q].mean > 0");
+        struct plan_program *p = program_of(CASES[i].stages, "contrast.c[q].mean > 0");
         diag_init(&diag, "grid.toml");
         check_factors(p, &diag);
         expect(i, "an error", CASES[i].error, found(&diag, DIAG_ERROR));
@@ -144,10 +144,10 @@ static void test_intervals(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct diag diag;
-        struct program *p = program_of(TRAIN "params = { a = \"$arch\", w = \"$wd\" }\n" EVAL
-                                             "[stage.eval.when.arch]\nx = { s = \"$seed\" }\n"
-                                             "z = { s = \"$seed\" }\n",
-                                       cases[i].condition);
+        struct plan_program *p = program_of(TRAIN "params = { a = \"$arch\", w = \"$wd\" }\n" EVAL
+                                                  "[stage.eval.when.arch]\nx = { s = \"$seed\" }\n"
+                                                  "z = { s = \"$seed\" }\n",
+                                            cases[i].condition);
         const char *error = NULL;
         diag_init(&diag, "grid.toml");
         check_factors(p, &diag);

@@ -15,7 +15,7 @@
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/prove/check.h"
 
-static struct program *program_of(const char *measures, const char *condition)
+static struct plan_program *program_of(const char *measures, const char *condition)
 {
     struct strbuf sb = STRBUF_INIT;
     strbuf_addf(
@@ -30,7 +30,7 @@ static struct program *program_of(const char *measures, const char *condition)
         "[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"A\"], [\"b\", \"B\"]]\n"
         "[outcome]\nA = { prior = 0.5, title = \"a\" }\nB = { prior = 0.4, title = \"b\" }\n",
         measures, condition);
-    struct program *p = fixture_program(sb.buf);
+    struct plan_program *p = fixture_program(sb.buf);
     strbuf_release(&sb);
     return p;
 }
@@ -86,7 +86,7 @@ static void test_floors(void **state)
         struct err err;
         cJSON *said = NULL;
         const char *text = FLOORS[i].describe;
-        struct program *p = program_of(FLOORS[i].measure, "contrast.c[q].mean > 0");
+        struct plan_program *p = program_of(FLOORS[i].measure, "contrast.c[q].mean > 0");
         assert_int_equal(text == NULL ? 0 : json_parse(text, strlen(text), &said, &err), 0);
         diag_init(&diag, "grid.toml");
         check_floors(p, said, &diag);
@@ -132,7 +132,7 @@ static void test_open(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(OPEN); i++) {
         struct diag diag;
-        struct program *p = program_of(OPEN[i].measures, OPEN[i].condition);
+        struct plan_program *p = program_of(OPEN[i].measures, OPEN[i].condition);
         diag_init(&diag, "grid.toml");
         open_reads_check(p, &diag);
         expect(i, &diag, OPEN[i].warnings);

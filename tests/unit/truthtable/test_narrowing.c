@@ -211,9 +211,9 @@ static struct evidence_value random_value(struct rng *rng)
 static void observe(const struct rules *rules, const struct evidence_value *values,
                     const bool *arrived, struct state *out, struct counts *counts)
 {
-    const struct program *p = rules->program;
+    const struct plan_program *p = rules->program;
     struct evidence e;
-    struct evaluation ev;
+    struct table_evaluation ev;
     evidence_init(&e, p);
     fixture_all_done(&e);
     for (size_t i = 0; i < p->n_measures * p->n_cells; i++) {
@@ -237,8 +237,8 @@ static void observe(const struct rules *rules, const struct evidence_value *valu
     evidence_release(&e);
 }
 
-static void compare(const struct program *p, const struct state *before, const struct state *after,
-                    const char *text)
+static void compare(const struct plan_program *p, const struct state *before,
+                    const struct state *after, const char *text)
 {
     for (size_t i = 0; i < p->n_inputs; i++) {
         for (size_t l = 0; l < p->inputs[i].n_levels; l++) {
@@ -257,7 +257,7 @@ static void compare(const struct program *p, const struct state *before, const s
 static void check_order(const struct rules *rules, struct rng *rng, const char *text,
                         struct counts *counts)
 {
-    const struct program *p = rules->program;
+    const struct plan_program *p = rules->program;
     struct evidence_value values[RECORDS_MAX];
     bool arrived[RECORDS_MAX] = {false};
     struct state before;
@@ -295,7 +295,7 @@ static void test_narrowing(void **state)
         struct rules rules;
         struct strbuf text = STRBUF_INIT;
         program_text(&shape, &rng, &text);
-        struct program *p = fixture_program(text.buf);
+        struct plan_program *p = fixture_program(text.buf);
         fixture_rules(p, &rules);
         for (size_t i = 0; i < N_ORDERS; i++) {
             check_order(&rules, &rng, text.buf, &counts);
@@ -315,7 +315,7 @@ static void test_narrowing(void **state)
 
 /* ------------------------------------------------------------------ the cases that were found */
 
-static void open_program(const char *levels, const char *rows, struct program **p,
+static void open_program(const char *levels, const char *rows, struct plan_program **p,
                          struct rules *rules)
 {
     struct strbuf text = STRBUF_INIT;
@@ -338,7 +338,7 @@ static void open_program(const char *levels, const char *rows, struct program **
 /* m1 is 0.75 in y and m1_x in x, m2 of x is NaN: the possible levels, "10" for the first alone. */
 static void expect_possible(const char *levels, const char *rows, double m1_x, const char *want)
 {
-    struct program *p = NULL;
+    struct plan_program *p = NULL;
     struct rules rules;
     struct counts counts = {0};
     struct state got = {0};

@@ -87,7 +87,7 @@ struct world {
     size_t n_levels[3]; /* the last is `otherwise` */
     struct formula levels[3][3];
     size_t outcomes[ROWS_MAX];
-    struct program *p;
+    struct plan_program *p;
     struct rules rules;
 };
 
@@ -320,7 +320,7 @@ static void engine_rows(const struct world *w, const int *scores, const bool *mi
                         size_t *outcome)
 {
     struct evidence e;
-    struct evaluation ev;
+    struct table_evaluation ev;
     size_t n_cells = n_cells_of(w);
     evidence_init(&e, w->p);
     fixture_all_done(&e);
@@ -484,10 +484,11 @@ static void enumerate_input(const enum tri *holds, size_t n_levels, bool *possib
     }
 }
 
-static void check_vector(const struct truths *t, const struct program *p, const struct rules *rules)
+static void check_vector(const struct truths *t, const struct plan_program *p,
+                         const struct rules *rules)
 {
     struct evidence e;
-    struct evaluation ev;
+    struct table_evaluation ev;
     bool possible[3][4];
     size_t outcome = INDEX_NONE;
     bool mixed = false;
@@ -538,7 +539,7 @@ static void test_truths(void **state)
             t.outcomes[r] = rng_below(&rng, 3);
         }
         truths_text(&t, &text);
-        struct program *p = fixture_program(text.buf);
+        struct plan_program *p = fixture_program(text.buf);
         fixture_rules(p, &rules);
         for (size_t v = 0; v < N_VECTORS; v++) {
             for (size_t i = 0; i < 12; i++) {

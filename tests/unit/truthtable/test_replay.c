@@ -20,8 +20,8 @@
 #define RECORDS "ops/programs/below_the_floor/replay/records.json"
 
 struct replayed {
-    struct program *p;
-    struct verdict v;
+    struct plan_program *p;
+    struct table_verdict v;
 };
 
 static int set_up(void **state)
@@ -225,7 +225,7 @@ static void test_intervals(void **state)
 static void test_bytes(void **state)
 {
     const struct replayed *r = *state;
-    struct verdict again;
+    struct table_verdict again;
     struct err err;
     struct strbuf a = STRBUF_INIT;
     struct strbuf b = STRBUF_INIT;
@@ -257,7 +257,7 @@ static void test_reasons_stay(void **state)
         "\"arch=dense,lr=0.001,seed=42\",\"stage\":\"mmlu\",\"metrics\":"
         "{\"acc\":{\"value\":null,\"why\":\"a reason of its own\"}}}]}";
     char path[] = "/tmp/preregd-records-XXXXXX";
-    struct verdict v;
+    struct table_verdict v;
     struct err err;
     const cJSON *g = NULL;
     size_t n = 0;

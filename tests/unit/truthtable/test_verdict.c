@@ -58,9 +58,9 @@ static const char toml[] =
 enum { TRAIN, EXAM, QUIZ, SIDE };
 
 struct scene {
-    struct program *p;
+    struct plan_program *p;
     struct evidence e;
-    struct verdict v;
+    struct table_verdict v;
 };
 
 static void add_fact(struct scene *s, size_t cell, const char *name, double value)
@@ -293,7 +293,7 @@ static void test_bad_records(void **state)
 static void test_support(void **state)
 {
     static const struct {
-        struct measure m;
+        struct plan_measure m;
         struct evidence_value v;
         const char *why; /* NULL: it counts */
     } cases[] = {

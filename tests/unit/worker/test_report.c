@@ -171,7 +171,7 @@ static void test_result(void **state)
         "\"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\",\"bytes\":3}],"
         "\"items\":\"items.jsonl\"}";
     struct worker_task task = {.attempt = "u"};
-    struct result r;
+    struct worker_result r;
     struct err err = {0};
     cJSON *back = NULL;
     struct strbuf text = STRBUF_INIT;

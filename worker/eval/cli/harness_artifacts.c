@@ -44,7 +44,7 @@ bool harness_has_no_form(const struct eval_session *e)
 }
 
 /* Every file of the folder becomes an artifact. */
-static int add_artifacts(struct result *result, struct err *err)
+static int add_artifacts(struct worker_result *result, struct err *err)
 {
     struct name_list names;
     int rc = dir_list(HARNESS_FOLDER, &names, err);
@@ -59,7 +59,7 @@ static int add_artifacts(struct result *result, struct err *err)
 
 /* Writes the folder, or removes what was begun. */
 static int write_into_attempt(struct eval_session *e, struct harness_files *f,
-                              struct result *result, struct err *err)
+                              struct worker_result *result, struct err *err)
 {
     const char *missing = NULL;
     int rc = dir_make(HARNESS_FOLDER, 0755, err);
@@ -77,7 +77,7 @@ static int write_into_attempt(struct eval_session *e, struct harness_files *f,
     return rc;
 }
 
-int harness_run_write(struct eval_session *e, struct result *result, struct err *err)
+int harness_run_write(struct eval_session *e, struct worker_result *result, struct err *err)
 {
     char hex[DIGEST_HEX_SIZE];
     struct strbuf environment = STRBUF_INIT;

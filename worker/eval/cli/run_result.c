@@ -11,7 +11,7 @@
 #include "worker/report/stop.h"
 
 /* A value, or null with the reason. */
-static void put_metric(struct result *r, const struct eval_session *e,
+static void put_metric(struct worker_result *r, const struct eval_session *e,
                        const struct summary_entry *s)
 {
     if (e->null_why != NULL)
@@ -23,7 +23,7 @@ static void put_metric(struct result *r, const struct eval_session *e,
 }
 
 /* Which members of a suite the result is of. */
-static void put_members(struct result *r, struct eval_session *e)
+static void put_members(struct worker_result *r, struct eval_session *e)
 {
     const struct task_spec *suite = e->options.spec;
     struct strbuf absent = STRBUF_INIT;
@@ -40,7 +40,7 @@ static void put_members(struct result *r, struct eval_session *e)
 }
 
 /* Counts and costs; "asked" and the costs are of this attempt alone. */
-static void put_facts(struct result *r, const struct eval_session *e)
+static void put_facts(struct worker_result *r, const struct eval_session *e)
 {
     result_fact(r, "items", (double)e->bench.n_selected);
     result_fact(r, "faulty_items", (double)e->n_faults);
@@ -62,7 +62,7 @@ int eval_write_result(struct eval_session *e, struct err *err)
                                             e->null_why == NULL ? (size_t)e->options.bootstrap : 0,
                                         .baselines = e->options.baselines,
                                         .asked = stop_asked};
-    struct result r;
+    struct worker_result r;
     int rc = summary_finish(&e->summary, &rules, err);
     if (rc != 0)
         return rc;

@@ -29,7 +29,7 @@ struct harness_files {
 int harness_files_write(struct harness_files *f, const char **missing, struct err *err) MUST_CHECK;
 
 struct eval_session;
-struct result;
+struct worker_result;
 
 /* What the files follow from, but for where they go, the model and the metrics. */
 struct harness_files harness_files_of(const struct eval_session *e);
@@ -38,6 +38,7 @@ bool harness_has_no_form(const struct eval_session *e);
 
 /* The files of a run that is over, into the attempt's folder and among the artifacts of its result,
  * which has its metrics. */
-int harness_run_write(struct eval_session *e, struct result *result, struct err *err) MUST_CHECK;
+int harness_run_write(struct eval_session *e, struct worker_result *result,
+                      struct err *err) MUST_CHECK;
 
 #endif
