@@ -16,6 +16,7 @@
 #include "base/xalloc.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/lock/imported.h"
+#include "prereg/program/verdict_kind.h"
 #include "state/journal/cursor.h"
 #include "state/rows.h"
 #include "truthtable/evaluate/replay.h"
@@ -177,11 +178,9 @@ static int read_files(struct reading_of *r, bool executed, struct err *err)
 /* The status of a program that cannot be scored; of an unsound one also why. */
 static const char *status_without_score(const struct reading_of *r, const char *outcome, bool sound)
 {
-    if (strcmp(outcome, "VOID") == 0) {
-        return "void";
-    }
-    if (strcmp(outcome, "INDETERMINATE") == 0) {
-        return "indeterminate";
+    const enum verdict_kind kind = verdict_kind_of(outcome);
+    if (kind != VERDICT_BOUND) {
+        return verdict_kind_name(kind);
     }
     json_put_string(r->row, "why",
                     sound ? "the lock does not state the outcome of verdict.json"
@@ -382,7 +381,7 @@ static bool is(const cJSON *row, const char *status)
 /* Whether the row's forecasts count: the program came to its end, with or without an outcome. */
 static bool counts(const cJSON *row)
 {
-    return is(row, "scored") || is(row, "indeterminate");
+    return is(row, "scored") || is(row, verdict_kind_name(VERDICT_INDETERMINATE));
 }
 
 /* Marks rows whose root was counted before: the same plan, or the same folder given twice, is

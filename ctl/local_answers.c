@@ -13,6 +13,7 @@
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "prereg/lock/imported.h"
+#include "prereg/program/verdict_kind.h"
 #include "state/store/run_history.h"
 
 #define VERDICT_BYTES_MAX ((size_t)16 * 1024 * 1024)
@@ -142,14 +143,9 @@ int local_verdict(const struct local_program *p, cJSON **answer, struct err *err
         *answer = o;
         return 0;
     }
-    /* the outcome's text is the kind where no outcome binds */
-    bool is_void = strcmp(outcome, "VOID") == 0;
-    bool is_open = strcmp(outcome, "INDETERMINATE") == 0;
     char *path = path_join(p->folder, "report/verdict.json");
     int rc = read_verdict(p, path, &verdict, err);
-    json_put_string(o, "kind", is_void ? "void" : is_open ? "indeterminate" : "bound");
-    json_put_string(o, "outcome", is_void || is_open ? NULL : outcome);
-    json_put_int(o, "exit_code", is_void ? EXIT_VOID : is_open ? EXIT_INDETERMINATE : EXIT_OK);
+    verdict_kind_put(o, outcome);
     json_put_string(o, "path", path);
     cJSON *runs = rc == 0 ? read_runs(p) : NULL;
     json_put(o, "runs", runs == NULL ? cJSON_CreateNull() : runs);

@@ -23,6 +23,7 @@
 #include "prereg/amend/amendment.h"
 #include "prereg/lock/lock_time.h"
 #include "prereg/lock/trust.h"
+#include "prereg/program/verdict_kind.h"
 #include "truthtable/evaluate/effect_lines.h"
 
 #define SUBMIT_LIMIT_MS ((int64_t)6 * 60 * 60 * 1000) /* hashing terabytes takes a while */
@@ -260,10 +261,9 @@ static void print_submitted(const cJSON *o)
 static void print_verdict(const cJSON *v)
 {
     const cJSON *inner = json_member(v, "verdict");
-    const char *kind = member_text(v, "kind", "?");
+    const char *word = verdict_kind_word_of_name(member_text(v, "kind", "?"));
     const char *title = member_text(inner, "title", NULL);
     const char *why = member_text(inner, "why", NULL);
-    const char *word = strcmp(kind, "void") == 0 ? "VOID" : "INDETERMINATE";
     const char *task = effect_error_task(inner);
     struct strbuf lines = STRBUF_INIT;
     if (strcmp(member_text(v, "history", ""), "unverified") == 0) {

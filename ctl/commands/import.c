@@ -165,7 +165,7 @@ static int say_json(const struct importing *in, struct err *err)
     json_put_string(answer, "folder", in->o->out);
     json_put_string(answer, "root", in->lock->root);
     json_put_bool(answer, "locked_before", !imported_lock(in->lock));
-    json_put_int(answer, "exit_code", (int64_t)verdict_exit_code(&in->verdict));
+    json_put_int(answer, "exit_code", (int64_t)verdict_kind_exit(in->verdict.kind));
     json_put(answer, "warnings", json_copy(in->import.warnings));
     json_put(answer, "files", json_copy(in->import.receipts));
     int rc = verdict_print_json(&in->verdict, answer, err);
@@ -219,7 +219,7 @@ static int import_all(struct importing *in, enum exit_code *code, struct err *er
                       in->o->out);
     }
     if (rc == 0) {
-        *code = verdict_exit_code(&in->verdict);
+        *code = verdict_kind_exit(in->verdict.kind);
         rc = say(in, err);
     }
     return rc;

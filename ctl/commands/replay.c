@@ -24,7 +24,7 @@ static int say(const struct ctl_options *o, bool locked, const struct table_verd
         cJSON *answer = json_object();
         json_put_int(answer, "schema", 1);
         json_put_bool(answer, "locked", locked);
-        json_put_int(answer, "exit_code", (int64_t)verdict_exit_code(verdict));
+        json_put_int(answer, "exit_code", (int64_t)verdict_kind_exit(verdict->kind));
         int rc = verdict_print_json(verdict, answer, err);
         cJSON_Delete(answer);
         return rc;
@@ -52,7 +52,7 @@ static int replay(const struct ctl_options *o, const struct plan_program *p, enu
     struct table_verdict verdict;
     rc = replay_run(p, lock ? lock->root : NULL, o->args[1], &verdict, err);
     if (rc == 0) {
-        *code = verdict_exit_code(&verdict);
+        *code = verdict_kind_exit(verdict.kind);
         rc = say(o, lock != NULL, &verdict, err);
         verdict_release(&verdict);
     }

@@ -288,9 +288,6 @@ static cJSON *subjects_json(const struct receipt_files *files)
 /* What the statement states: program, root, kind and outcome of the verdict. */
 static cJSON *predicate_json(const struct receipt *r, const char *tool)
 {
-    static const char *const kinds[] = {[VERDICT_BOUND] = "bound",
-                                        [VERDICT_INDETERMINATE] = "indeterminate",
-                                        [VERDICT_VOID] = "void"};
     const struct table_verdict *v = r->verdict;
     cJSON *o = json_object();
     cJSON *by = json_object();
@@ -303,7 +300,7 @@ static cJSON *predicate_json(const struct receipt *r, const char *tool)
     json_put_string(o, "root", r->lock->root);
     json_put_string(o, "head", r->lock->head);
     json_put_string(o, "records", r->history == NULL ? r->evidence->label : "executed");
-    json_put_string(o, "kind", kinds[v->kind]);
+    json_put_string(o, "kind", verdict_kind_name(v->kind));
     json_put_string(o, "outcome",
                     v->kind == VERDICT_BOUND ? r->program->outcomes[v->outcome].name : NULL);
     json_put_string(o, "title",

@@ -192,7 +192,6 @@ static enum verify_level level_of(const struct verifying *v)
 static void answer(struct verifying *v, int rc)
 {
     struct verify_answer *out = v->out;
-    const struct table_verdict *d = &v->verdict;
     cJSON *tool = json_object();
     out->level = rc == 0 ? level_of(v) : LEVEL_NONE;
     json_put_string(out->json, "receipt", v->spec->folder);
@@ -206,11 +205,7 @@ static void answer(struct verifying *v, int rc)
                     rc != 0       ? NULL
                     : v->imported ? v->evidence.label
                                   : "executed");
-    json_put_string(out->json, "outcome",
-                    rc != 0                            ? NULL
-                    : d->kind == VERDICT_VOID          ? "VOID"
-                    : d->kind == VERDICT_INDETERMINATE ? "INDETERMINATE"
-                                                       : v->program->outcomes[d->outcome].name);
+    json_put_string(out->json, "outcome", rc != 0 ? NULL : verdict_word(&v->verdict, v->program));
     json_put_string(tool, "made", v->tool[0] == '\0' ? NULL : v->tool);
     json_put_string(tool, "verified", PREREGD_VERSION);
     json_put(out->json, "tool", tool);

@@ -13,8 +13,7 @@ void verify_md(struct strbuf *out, const struct receipt *r)
         const struct plan_outcome *o = &r->program->outcomes[v->outcome];
         strbuf_addf(out, "Verdict: **%s**, %s\n\n", o->name, o->title);
     } else {
-        strbuf_addf(out, "Verdict: **%s**: %s\n\n",
-                    v->kind == VERDICT_VOID ? "VOID" : "INDETERMINATE", v->why);
+        strbuf_addf(out, "Verdict: **%s**: %s\n\n", verdict_word(v, r->program), v->why);
     }
     strbuf_addf(out, "Root `%s`", r->lock->root);
     if (r->lock->n_amendments > 0) {

@@ -244,10 +244,7 @@ static int check_journalled(struct verifying *v, const struct strbuf *found)
     const struct table_verdict *d = &v->verdict;
     char want[DIGEST_HEX_SIZE];
     char have[DIGEST_HEX_SIZE];
-    const char *outcome = d->kind == VERDICT_VOID ? "VOID"
-                          : d->kind == VERDICT_INDETERMINATE
-                              ? "INDETERMINATE"
-                              : v->program->outcomes[d->outcome].name;
+    const char *outcome = verdict_word(d, v->program);
     err_at(v->err, RECEIPT_JOURNAL, v->history.verdict_row);
     if (v->history.verdict_row == 0) {
         return err_set(v->err, ERR_LOCK, "has no row of the verdict: it is not whole");

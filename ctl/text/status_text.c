@@ -16,6 +16,7 @@
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "ctl/text/changes_text.h"
+#include "prereg/program/verdict_kind.h"
 
 struct state_mark {
     const char *state;
@@ -437,10 +438,7 @@ static void status_verdict(struct strbuf *sb, const struct term *t, const cJSON 
     if (!cJSON_IsObject(verdict)) {
         return;
     }
-    const char *kind = answer_text(verdict, "kind", "?");
-    const char *word = strcmp(kind, "void") == 0            ? "VOID"
-                       : strcmp(kind, "indeterminate") == 0 ? "INDETERMINATE"
-                                                            : "?";
+    const char *word = verdict_kind_word_of_name(answer_text(verdict, "kind", "?"));
     strbuf_adds(sb, "verdict: ");
     out_styled(sb, t, STYLE_BOLD, answer_text(verdict, "outcome", word));
     strbuf_addf(sb, "  (%s)\n", answer_text(verdict, "path", "?"));

@@ -20,6 +20,7 @@
 #include "daemon/shell/attempts.h"
 #include "daemon/shell/verdict_job.h"
 #include "prereg/program/cell_name.h"
+#include "prereg/program/verdict_kind.h"
 #include "state/store/run_history.h"
 
 #define VERDICT_BYTES_MAX ((size_t)8 * 1024 * 1024)
@@ -128,11 +129,8 @@ static cJSON *verdict_json_of(const struct shell *sh, struct hosted *h)
     }
     struct err err;
     cJSON *verdict = NULL;
-    const char *kind = verdict_kind_name(h->status.outcome);
     char *path = path_join(h->folder, "report/verdict.json");
-    json_put_string(o, "kind", kind);
-    json_put_string(o, "outcome", strcmp(kind, "bound") == 0 ? h->status.outcome : NULL);
-    json_put_int(o, "exit_code", (int64_t)verdict_exit_of(h->status.outcome));
+    verdict_kind_put(o, h->status.outcome);
     json_put_string(o, "path", path);
     json_put(o, "runs", runs_of(sh, h));
     if (json_read_file(path, VERDICT_BYTES_MAX, &verdict, &err) != 0) {

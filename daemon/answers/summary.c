@@ -18,6 +18,7 @@
 #include "daemon/shell/attempts.h"
 #include "daemon/shell/verdict_job.h"
 #include "prereg/program/open_reads.h"
+#include "prereg/program/verdict_kind.h"
 #include "prereg/task/describe.h"
 
 #define SPAN_MAX_MS (10 * 365.25 * 24 * 3600 * 1000) /* a longer estimate is of no use */
@@ -238,11 +239,8 @@ static cJSON *verdict_json(const struct hosted *h)
         return cJSON_CreateNull();
     }
     cJSON *o = json_object();
-    const char *kind = verdict_kind_name(h->status.outcome);
     char *path = path_join(h->folder, "report/verdict.json");
-    json_put_string(o, "kind", kind);
-    json_put_string(o, "outcome", strcmp(kind, "bound") == 0 ? h->status.outcome : NULL);
-    json_put_int(o, "exit_code", (int64_t)verdict_exit_of(h->status.outcome));
+    verdict_kind_put(o, h->status.outcome);
     json_put_string(o, "path", path);
     free(path);
     return o;

@@ -24,25 +24,6 @@
 #include "state/store/run_history.h"
 #include "truthtable/evaluate/verdict_file.h"
 
-#define OUTCOME_INDETERMINATE "INDETERMINATE"
-#define OUTCOME_VOID          "VOID"
-
-const char *verdict_kind_name(const char *outcome)
-{
-    if (strcmp(outcome, OUTCOME_VOID) == 0) {
-        return "void";
-    }
-    return strcmp(outcome, OUTCOME_INDETERMINATE) == 0 ? "indeterminate" : "bound";
-}
-
-enum exit_code verdict_exit_of(const char *outcome)
-{
-    if (strcmp(outcome, OUTCOME_VOID) == 0) {
-        return EXIT_VOID;
-    }
-    return strcmp(outcome, OUTCOME_INDETERMINATE) == 0 ? EXIT_INDETERMINATE : EXIT_OK;
-}
-
 /* Reads the result and compares its digest with the accepted one, before a value of it is used. */
 static int add_result(struct verdict_job *j, struct evidence *e, uint32_t task)
 {
@@ -129,13 +110,10 @@ static int keep_verdict(struct verdict_job *j, const struct plan_program *p,
                         const struct table_verdict *v)
 {
     struct strbuf text = STRBUF_INIT;
-    const char *outcome = v->kind == VERDICT_VOID            ? OUTCOME_VOID
-                          : v->kind == VERDICT_INDETERMINATE ? OUTCOME_INDETERMINATE
-                                                             : p->outcomes[v->outcome].name;
     int rc = add_text(j, v, &text);
     if (rc == 0) {
         j->text = strbuf_detach(&text);
-        (void)snprintf(j->outcome, sizeof(j->outcome), "%s", outcome);
+        (void)snprintf(j->outcome, sizeof(j->outcome), "%s", verdict_word(v, p));
         j->timing = verdict_timing(v) == NULL ? NULL : json_copy(verdict_timing(v));
     }
     strbuf_release(&text);

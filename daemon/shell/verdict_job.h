@@ -42,8 +42,4 @@ void verdict_job_start(struct shell *sh, struct hosted *h, void (*ready)(struct 
 /* Moves the text, its timing and the history of [run] to the program, for the files. */
 void verdict_job_hand_over(struct verdict_job *j);
 
-/* "bound", "indeterminate" or "void", and the exit code, from a program's committed outcome. */
-const char *verdict_kind_name(const char *outcome);
-enum exit_code verdict_exit_of(const char *outcome);
-
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/xalloc.h"
 #include "prereg/program/load.h"
+#include "prereg/program/verdict_kind.h"
 
 #define INPUTS_MAX       ((size_t)32)
 #define INPUT_LEVELS_MAX ((size_t)64)
@@ -115,7 +116,7 @@ static void load_outcome(struct load *l, const struct toml_node *t)
         load_error_key(l, t, "a name is 1 to %zu bytes of printable text", OUTCOME_NAME_MAX);
     }
     /* Words of verdict.json for the case that no outcome binds. */
-    if (strcmp(t->key, "VOID") == 0 || strcmp(t->key, "INDETERMINATE") == 0) {
+    if (verdict_kind_of(t->key) != VERDICT_BOUND) {
         load_error_key(l, t, "the name of a verdict that no row decides");
     }
     load_check_keys(l, t, keys, ARRAY_LEN(keys));

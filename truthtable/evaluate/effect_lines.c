@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "prereg/program/verdict_kind.h"
 #include "truthtable/evaluate/measure_unit.h"
 
 /* A text of the verdict, or what to print without it. */
@@ -237,7 +238,7 @@ void effect_error_lines(const cJSON *verdict, const char *indent, struct strbuf 
 {
     const char *outcome = text_at(verdict, "outcome", "");
     const char *what = text_at(json_member(verdict, "first_error"), "what", NULL);
-    const bool is_open = strcmp(outcome, "INDETERMINATE") == 0;
+    const bool is_open = verdict_kind_of(outcome) == VERDICT_INDETERMINATE;
     if (what != NULL) {
         add_line(indent, "first error", what, out);
     }

@@ -123,13 +123,7 @@ void verdict_release(struct table_verdict *v)
     *v = (struct table_verdict){.outcome = INDEX_NONE};
 }
 
-/* The exit codes of docs/exit-codes.md. */
-enum exit_code verdict_exit_code(const struct table_verdict *v)
+const char *verdict_word(const struct table_verdict *v, const struct plan_program *p)
 {
-    switch (v->kind) {
-    case VERDICT_BOUND: return EXIT_OK;
-    case VERDICT_INDETERMINATE: return EXIT_INDETERMINATE;
-    case VERDICT_VOID: return EXIT_VOID;
-    }
-    return EXIT_ANY;
+    return v->kind == VERDICT_BOUND ? p->outcomes[v->outcome].name : verdict_kind_word(v->kind);
 }

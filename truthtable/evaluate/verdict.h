@@ -6,15 +6,8 @@
 #ifndef TRUTHTABLE_EVALUATE_VERDICT_H
 #define TRUTHTABLE_EVALUATE_VERDICT_H
 
-#include "base/err.h"
+#include "prereg/program/verdict_kind.h"
 #include "truthtable/evidence/evidence.h"
-
-enum verdict_kind {
-    VERDICT_BOUND,         /* one outcome binds (exit 0) */
-    VERDICT_INDETERMINATE, /* fired rows disagree (exit 4) */
-    VERDICT_VOID, /* over the exclusion budget, or a voiding validity failed or is unknown (exit 7)
-                   */
-};
 
 struct table_verdict {
     struct arena arena;
@@ -32,6 +25,8 @@ int verdict_compute(const struct evidence *e, const char *root, const char *head
                     struct table_verdict *out, struct err *err) MUST_CHECK;
 void verdict_release(struct table_verdict *v);
 
-enum exit_code verdict_exit_code(const struct table_verdict *v);
+/* Returns the name of the outcome that binds, or "VOID" or "INDETERMINATE": what verdict.json and
+ * the journal keep as the outcome. */
+const char *verdict_word(const struct table_verdict *v, const struct plan_program *p);
 
 #endif

@@ -45,16 +45,8 @@ static double brier_score(const struct plan_program *p, size_t outcome)
 /* The outcome's name and title, or the kind of verdict in its place. */
 static void put_head(cJSON *o, const struct table_verdict *v, const struct plan_program *p)
 {
-    const char *name = "VOID";
-    const char *title = NULL;
-    if (v->kind == VERDICT_INDETERMINATE) {
-        name = "INDETERMINATE";
-    } else if (v->kind == VERDICT_BOUND) {
-        name = p->outcomes[v->outcome].name;
-        title = p->outcomes[v->outcome].title;
-    }
-    json_put_string(o, "outcome", name);
-    json_put_string(o, "title", title);
+    json_put_string(o, "outcome", verdict_word(v, p));
+    json_put_string(o, "title", v->kind == VERDICT_BOUND ? p->outcomes[v->outcome].title : NULL);
     json_put_string(o, "why", v->why);
 }
 

@@ -20,24 +20,24 @@
 #define EFFECTS_IN_HEAD 24
 
 /* A bound outcome is neutral: it is neither good nor bad news. */
-static enum doc_tone kind_tone(enum verdict_reading kind)
+static enum doc_tone kind_tone(enum verdict_kind kind)
 {
-    return kind == READ_BOUND ? TONE_PLAIN : kind == READ_VOID ? TONE_BAD : TONE_WARN;
+    return kind == VERDICT_BOUND ? TONE_PLAIN : kind == VERDICT_VOID ? TONE_BAD : TONE_WARN;
 }
 
 /* The line above the outcome. */
-static const char *kind_label(enum verdict_reading kind)
+static const char *kind_label(enum verdict_kind kind)
 {
     switch (kind) {
-    case READ_BOUND: return "Verdict: this outcome binds";
-    case READ_INDETERMINATE: return "Verdict: no outcome binds";
-    case READ_VOID: return "Verdict: the comparison is void";
+    case VERDICT_BOUND: return "Verdict: this outcome binds";
+    case VERDICT_INDETERMINATE: return "Verdict: no outcome binds";
+    case VERDICT_VOID: return "Verdict: the comparison is void";
     }
     return "";
 }
 
 /* The outcome's title, or a description of the kind when none binds. */
-static const char *kind_title(const struct report_model *m, enum verdict_reading kind)
+static const char *kind_title(const struct report_model *m, enum verdict_kind kind)
 {
     /* A bound outcome has a title of its own. */
     const char *title = member_text(m->verdict, "title");
@@ -46,12 +46,12 @@ static const char *kind_title(const struct report_model *m, enum verdict_reading
     }
     const cJSON *counted = member(member(m->verdict, "coverage"), "counted");
     /* A VOID has two possible reasons; the title names it. */
-    if (kind == READ_VOID &&
+    if (kind == VERDICT_VOID &&
         member_number(counted, "excluded") > member_number(counted, "budget")) {
         return "More counted tasks were lost than the exclusion budget allows";
     }
-    return kind == READ_VOID ? "What had to hold for the comparison to be one did not hold"
-                             : "The rows that still can fire name different outcomes";
+    return kind == VERDICT_VOID ? "What had to hold for the comparison to be one did not hold"
+                                : "The rows that still can fire name different outcomes";
 }
 
 /* The few numbers beside the verdict. */
@@ -60,7 +60,7 @@ static void banner_numbers(struct doc *d, const struct report_model *m)
     struct arena *a = &d->arena;
     struct doc_list *list = &d->banner.figures;
     /* The rows that fired are the verdict itself; the rest puts it in proportion. */
-    const char *label = words_kind(m) == READ_VOID ? "Rows that would fire" : "Rows that fire";
+    const char *label = words_kind(m) == VERDICT_VOID ? "Rows that would fire" : "Rows that fire";
     (void)doc_item(d, list, label, words_rows_fired(a, m));
     /* Only a bound outcome has a prior to show. */
     double prior = member_number(m->verdict, "prior");
@@ -109,7 +109,7 @@ static void add_lines(struct doc *d, struct doc_list *list, const struct strbuf 
 static void banner_effects(struct doc *d, const struct report_model *m)
 {
     const char *task = effect_error_task(m->verdict);
-    const bool is_bound = words_kind(m) == READ_BOUND;
+    const bool is_bound = words_kind(m) == VERDICT_BOUND;
     struct strbuf lines = STRBUF_INIT;
     effect_lines(m->verdict, EFFECTS_IN_HEAD, "", &lines);
     add_lines(d, &d->banner.effects, &lines);
@@ -232,7 +232,7 @@ static void add_apparatus_gone(struct doc *d, const struct report_model *m)
 /* Fills the banner, then adds the notices in the order of their weight. */
 void section_banner(struct doc *d, const struct report_model *m)
 {
-    enum verdict_reading kind = words_kind(m);
+    enum verdict_kind kind = words_kind(m);
     const char *outcome = member_text(m->verdict, "outcome");
     /* The banner first; notices follow it in the document. */
     d->banner.label = m->imported == NULL ? NULL : "IMPORTED RECORDS";
@@ -242,7 +242,7 @@ void section_banner(struct doc *d, const struct report_model *m)
     d->banner.question = m->program->question == NULL ? "" : m->program->question;
     d->banner.kind = kind_label(kind);
     d->banner.tone = kind_tone(kind);
-    d->banner.outcome = outcome != NULL ? outcome : kind == READ_VOID ? "VOID" : "INDETERMINATE";
+    d->banner.outcome = outcome != NULL ? outcome : verdict_kind_word(kind);
     d->banner.title = kind_title(m, kind);
     /* One sentence that a reader can quote. */
     d->banner.lead = words_lead(&d->arena, m);
@@ -407,7 +407,7 @@ static void add_rows(struct doc *d, const struct report_model *m)
                                     "levels is possible; the outcome binds when all rows "
                                     "that fire agree.",
                                     columns, n_columns);
-    const bool is_void = words_kind(m) == READ_VOID;
+    const bool is_void = words_kind(m) == VERDICT_VOID;
     /* A void table still shows what would have fired, but never as a result. */
     const char *lit = is_void ? "\xe2\x97\x87 would fire" : "\xe2\x97\x86 fires";
     bool *const *possible = possible_levels(&d->arena, m);

@@ -12,14 +12,10 @@
 #include "truthtable/report/fmt.h"
 
 /* By the outcome's name: a program cannot name an outcome VOID or INDETERMINATE. */
-enum verdict_reading words_kind(const struct report_model *m)
+enum verdict_kind words_kind(const struct report_model *m)
 {
     const char *outcome = member_text(m->verdict, "outcome");
-    if (outcome != NULL && strcmp(outcome, "VOID") == 0) {
-        return READ_VOID;
-    }
-    return outcome == NULL || strcmp(outcome, "INDETERMINATE") == 0 ? READ_INDETERMINATE
-                                                                    : READ_BOUND;
+    return outcome == NULL ? VERDICT_INDETERMINATE : verdict_kind_of(outcome);
 }
 
 /* Absent provenance counts as unverified. */
@@ -263,14 +259,14 @@ const char *words_lead(struct arena *a, const struct report_model *m)
 {
     const char *why = member_text(m->verdict, "why");
     switch (words_kind(m)) {
-    case READ_BOUND: return bound_lead(a, m);
-    case READ_VOID:
+    case VERDICT_BOUND: return bound_lead(a, m);
+    case VERDICT_VOID:
         return arena_printf(a,
                             "By a locked rule: %s. No outcome is read off the table, "
                             "whichever rows would fire.",
                             why != NULL ? why
                                         : "the program named what must hold, and it does not");
-    case READ_INDETERMINATE: return indeterminate_lead(a, m);
+    case VERDICT_INDETERMINATE: return indeterminate_lead(a, m);
     }
     return "";
 }
@@ -287,7 +283,7 @@ const char *words_reading(struct arena *a, const struct report_model *m)
                                         : " An open input keeps every level that the data do not "
                                           "rule out; it is never given a default.";
     const char *rows = fmt_plural(a, (int64_t)n_rows, "row", "rows");
-    if (words_kind(m) == READ_VOID) {
+    if (words_kind(m) == VERDICT_VOID) {
         return arena_printf(a,
                             "The comparison is void: what follows shows what the table would have "
                             "read, and binds nothing. %s; %zu of the %s would fire.%s",

@@ -73,7 +73,7 @@ static void test_verdict(void **state)
     const struct replayed *r = *state;
     const cJSON *j = verdict_json(&r->v);
     assert_int_equal(r->v.kind, VERDICT_BOUND);
-    assert_int_equal(verdict_exit_code(&r->v), EXIT_OK);
+    assert_int_equal(verdict_kind_exit(r->v.kind), EXIT_OK);
     assert_string_equal(string(j, "outcome"), "O4");
     assert_string_equal(string(j, "records"), "reconstructed");
     expect_line(json_member(j, "rows_fired"), "[4,8,12,16]");

@@ -212,7 +212,7 @@ static void test_missing_record(void **state)
     score_all(&s, 4);
     judge(&s);
     assert_int_equal(s.v.kind, VERDICT_INDETERMINATE);
-    assert_int_equal(verdict_exit_code(&s.v), EXIT_INDETERMINATE);
+    assert_int_equal(verdict_kind_exit(s.v.kind), EXIT_INDETERMINATE);
     expect(member(verdict_json(&s.v), "rows_fired"), "[1,2,3,4]");
     expect(member(verdict_json(&s.v), "counters"), "{\"k\":[0,1],\"k_mean\":[0,1]}");
     expect(member(verdict_json(&s.v), "prior"), "null");
@@ -426,7 +426,7 @@ static void expect_void(struct scene *s, const char *why)
 {
     judge(s);
     assert_int_equal(s->v.kind, VERDICT_VOID);
-    assert_int_equal(verdict_exit_code(&s->v), EXIT_VOID);
+    assert_int_equal(verdict_kind_exit(s->v.kind), EXIT_VOID);
     assert_string_equal(cJSON_GetStringValue(member(verdict_json(&s->v), "outcome")), "VOID");
     if (strstr(s->v.why, why) == NULL) {
         fail_msg("%s", s->v.why);
