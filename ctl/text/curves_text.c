@@ -10,14 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/counted.h"
+#include "base/attempt_name.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 
 #define EVENTS_BYTES_MAX ((size_t)1 << 28)
 #define EVENTS_FILE      "events.jsonl"
-#define ATTEMPT_PREFIX   "attempt-"
 /* the code point of the empty pattern; each dot is a bit below */
 #define BRAILLE 0x2800u
 #define DOTS_X  2 /* of a character */
@@ -88,14 +87,11 @@ void curve_points_read(struct curve_points *c, const char *task_folder, const ch
 {
     struct name_list names = {0};
     struct err ignored;
-    if (file_kind_at(task_folder) == FILE_FOLDER && dir_list(task_folder, &names, &ignored) == 0) {
-        name_list_sort_counted(&names); /* a later attempt replaces what it repeats */
-        for (size_t i = 0; i < names.n; i++) {
-            if (strncmp(names.names[i], ATTEMPT_PREFIX, strlen(ATTEMPT_PREFIX)) == 0) {
-                char *path = xasprintf("%s/%s/" EVENTS_FILE, task_folder, names.names[i]);
-                read_events(c, path, name);
-                free(path);
-            }
+    if (attempt_list(task_folder, &names, &ignored) == 0) {
+        for (size_t i = 0; i < names.n; i++) { /* a later attempt replaces what it repeats */
+            char *path = xasprintf("%s/%s/" EVENTS_FILE, task_folder, names.names[i]);
+            read_events(c, path, name);
+            free(path);
         }
     }
     name_list_release(&names);

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/counted.h"
+#include "base/attempt_name.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -230,11 +230,10 @@ static cJSON *last_result(const struct hosted *h, uint32_t task)
     struct err ignored;
     cJSON *result = NULL;
     char *folder = hosted_task_folder(h, task);
-    if (file_kind_at(folder) == FILE_FOLDER && dir_list(folder, &names, &ignored) == 0) {
-        name_list_sort_counted(&names);
+    if (attempt_list(folder, &names, &ignored) == 0) {
         for (size_t i = names.n; result == NULL && i-- > 0;) {
             char *path = xasprintf("%s/%s/%s", folder, names.names[i], RESULT_FILE);
-            if (strncmp(names.names[i], "attempt-", 8) == 0 && file_kind_at(path) == FILE_REGULAR &&
+            if (file_kind_at(path) == FILE_REGULAR &&
                 json_read_file_lax(path, RESULT_BYTES_MAX, &result, &ignored) != 0) {
                 result = NULL;
             }

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/counted.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"

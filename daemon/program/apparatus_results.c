@@ -1,33 +1,17 @@
 /* All results of apparatus checks, under whatever declaration they were made. Each attempt's
  * task.json has the question as it was asked, its result.json the answer, so no history is needed.
  * Attempts asked by an amendment that never took effect are left out. */
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/attempt_name.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "daemon/program/apparatus.h"
 #include "prereg/amend/amend_known.h"
 #include "prereg/task/task.h"
-
-#define ATTEMPT_PREFIX "attempt-"
-
-/* The number in "attempt-0012-<uuid>"; 0: not an attempt's folder. */
-static uint32_t attempt_number(const char *name)
-{
-    uint32_t no = 0;
-    size_t n = strlen(ATTEMPT_PREFIX);
-    if (strncmp(name, ATTEMPT_PREFIX, n) != 0) {
-        return 0;
-    }
-    for (const char *c = name + n; isdigit((unsigned char)*c) && no < UINT32_MAX / 10; c++) {
-        no = no * 10 + (uint32_t)(*c - '0');
-    }
-    return no;
-}
 
 /* How many amendments were in force at that head; -1: not a head of this program. */
 static int64_t amendments_at(const struct lock *lock, const char *head)
@@ -129,11 +113,11 @@ cJSON *apparatus_results(const struct lock *lock, const char *name, const char *
     cJSON *list = json_array();
     if (file_kind_at(folder) == FILE_FOLDER && dir_list(folder, &names, &ignored) == 0) {
         for (size_t i = 0; i < names.n; i++) {
-            uint32_t no = attempt_number(names.names[i]);
+            struct attempt_name a;
             char *path = path_join(folder, names.names[i]);
-            cJSON *o = no == 0 ? NULL : result_of(lock, name, path);
+            cJSON *o = attempt_name_parse(names.names[i], &a) ? result_of(lock, name, path) : NULL;
             if (o != NULL) {
-                json_put_int(o, "attempt", no);
+                json_put_int(o, "attempt", a.no);
                 json_push(list, o);
             }
             free(path);

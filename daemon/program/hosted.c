@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/attempt_name.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/xalloc.h"
@@ -339,18 +340,10 @@ char *hosted_task_folder(const struct hosted *h, uint32_t task)
                      p->stages[hosted_stage(h, task)].name);
 }
 
-/* Older versions wrote four digits: their folders keep their names. */
 char *hosted_attempt_folder(const struct hosted *h, uint32_t task, uint32_t no, const char *id)
 {
     char *folder = hosted_task_folder(h, task);
-    char *out = xasprintf("%s/attempt-%02u-%s", folder, no, id);
-    char *old = xasprintf("%s/attempt-%04u-%s", folder, no, id);
-    if (file_kind_at(out) == FILE_ABSENT && file_kind_at(old) != FILE_ABSENT) {
-        char *absent = out;
-        out = old;
-        old = absent;
-    }
-    free(old);
+    char *out = attempt_path(folder, no, id);
     free(folder);
     return out;
 }

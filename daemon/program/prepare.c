@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/counted.h"
+#include "base/attempt_name.h"
 #include "base/digest_meter.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -221,22 +221,16 @@ int prepare_check_bytes(struct hosted *h, const struct bundle *b, const char *st
 
 /* ---- task.json ---- */
 
-static bool is_attempt_name(const char *name)
-{
-    return strncmp(name, "attempt-", 8) == 0;
-}
-
-/* Earlier attempts' folders, newest first: names begin with their number. */
+/* Earlier attempts' folders, newest first. */
 static int resume_folders(const struct prepare *p, char ***list, size_t *n, struct err *err)
 {
     struct name_list names;
     char *folder = hosted_task_folder(p->hosted, p->task);
     *list = NULL;
     *n = 0;
-    int rc = dir_list(folder, &names, err);
-    name_list_sort_counted(&names);
+    int rc = attempt_list(folder, &names, err);
     for (size_t i = names.n; rc == 0 && i-- > 0;) {
-        if (is_attempt_name(names.names[i]) && strcmp(names.names[i], path_name(p->folder)) != 0) {
+        if (strcmp(names.names[i], path_name(p->folder)) != 0) {
             *list = xreallocarray(*list, *n + 1, sizeof(**list));
             (*list)[(*n)++] = path_join(folder, names.names[i]);
         }

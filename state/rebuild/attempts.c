@@ -20,30 +20,6 @@ static char *task_folder(const struct rebuilding *r, uint32_t task)
                      p->stages[task % p->n_stages].name);
 }
 
-/* "attempt-03-<uuid>", or "attempt-0003-<uuid>" of an older version */
-static bool parse_name(const char *name, struct found_attempt *out)
-{
-    static const char PREFIX[] = "attempt-";
-    char *end = NULL;
-    if (strncmp(name, PREFIX, sizeof(PREFIX) - 1) != 0) {
-        return false;
-    }
-    unsigned long no = strtoul(name + sizeof(PREFIX) - 1, &end, 10);
-    if (no == 0 || no >= UINT32_MAX || *end != '-' || !uuid_is_valid(end + 1)) {
-        return false;
-    }
-    out->no = (uint32_t)no;
-    memcpy(out->id, end + 1, UUID_TEXT_SIZE);
-    return true;
-}
-
-static int by_number(const void *a, const void *b)
-{
-    const struct found_attempt *x = a;
-    const struct found_attempt *y = b;
-    return (x->no > y->no) - (x->no < y->no);
-}
-
 /* result.json -> attempt-...: the daemon links only what it has verified. */
 static void find_link(const char *folder, struct found_task *f)
 {
@@ -78,7 +54,7 @@ static int read_result(struct found_task *f, struct err *err)
             rc = json_opt_string(f->result, "attempt", &attempt, err);
         }
         f->has_result =
-            rc == 0 && (attempt == NULL || strcmp(attempt, f->attempts[f->linked].id) == 0);
+            rc == 0 && (attempt == NULL || strcmp(attempt, f->attempts[f->linked].name.id) == 0);
     }
     free(path);
     return rc;
@@ -91,17 +67,16 @@ int found_task_read(const struct rebuilding *r, uint32_t task, struct found_task
     struct name_list names = {0};
     char *folder = task_folder(r, task);
     *out = (struct found_task){.linked = SIZE_MAX};
-    int rc = file_kind_at(folder) == FILE_FOLDER ? dir_list(folder, &names, err) : 0;
+    int rc = attempt_list(folder, &names, err);
     for (size_t i = 0; rc == 0 && i < names.n; i++) {
         struct found_attempt a;
-        if (parse_name(names.names[i], &a)) {
+        if (attempt_name_parse(names.names[i], &a.name)) {
             a.path = path_join(folder, names.names[i]);
             ARRAY_GROW(out->attempts, out->n, out->cap);
             out->attempts[out->n++] = a;
         }
     }
     if (rc == 0 && out->n > 0) {
-        qsort(out->attempts, out->n, sizeof(*out->attempts), by_number);
         find_link(folder, out);
     }
     if (rc == 0 && out->linked != SIZE_MAX) {
@@ -264,13 +239,13 @@ static int take_one(struct rebuilding *r, uint32_t task, const struct found_task
 {
     const struct found_attempt *a = &f->attempts[i];
     bool done = i == f->linked && f->has_result;
-    bool known = a->no == r->tasks[task].n_attempts;
+    bool known = a->name.no == r->tasks[task].n_attempts;
     struct state_row row = {.task = task, .kind = ROW_ATTEMPT_STARTED, .sealed = true};
     cJSON *start = read_part(a, "start.json"); /* of an attempt that runs, or an older shim's */
     cJSON *exit = read_part(a, "exit.json");
     attempt_row_init(&row.attempt);
-    row.attempt.no = a->no;
-    memcpy(row.attempt.id, a->id, sizeof(a->id));
+    row.attempt.no = a->name.no;
+    memcpy(row.attempt.id, a->name.id, sizeof(a->name.id));
     row.attempt.state = ATTEMPT_STARTING;
     row.attempt.started = start != NULL ? time_of(start, "time") : time_of(exit, "started");
     row.time = row.attempt.started;
@@ -278,7 +253,7 @@ static int take_one(struct rebuilding *r, uint32_t task, const struct found_task
     int rc = 0;
     if (!known) {
         rc = make_ready(r, task, err);
-        r->tasks[task].n_attempts = a->no;
+        r->tasks[task].n_attempts = a->name.no;
         rc = rc == 0 ? put(r, &row, TASK_STARTING, err) : rc;
     }
     if (rc == 0 && (done || exit != NULL || i + 1 < f->n)) {
@@ -296,9 +271,9 @@ int found_take_in(struct rebuilding *r, uint32_t task, const struct found_task *
     assert(r != NULL && f != NULL);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < f->n && r->tasks[task].state != TASK_DONE; i++) {
-        bool is_new = f->attempts[i].no > r->tasks[task].n_attempts;
+        bool is_new = f->attempts[i].name.no > r->tasks[task].n_attempts;
         bool is_live =
-            f->attempts[i].no == r->tasks[task].n_attempts &&
+            f->attempts[i].name.no == r->tasks[task].n_attempts &&
             (r->tasks[task].state == TASK_STARTING || r->tasks[task].state == TASK_RUNNING);
         bool proves = i == f->linked && f->has_result;
         if (is_new || (is_live && (proves || i + 1 < f->n))) {

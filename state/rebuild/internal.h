@@ -2,6 +2,7 @@
 #ifndef STATE_REBUILD_INTERNAL_H
 #define STATE_REBUILD_INTERNAL_H
 
+#include "base/attempt_name.h"
 #include "prereg/lock/lock.h"
 #include "state/rebuild/rebuild.h"
 #include "state/store/internal.h"
@@ -71,10 +72,9 @@ int rebuild_remove_new(const char *dir, struct err *err) MUST_CHECK;
 #define REBUILD_DATABASE "preregd.db.rebuild"
 
 /* attempts.c */
-struct found_attempt { /* a folder attempt-NN-<uuid> */
+struct found_attempt {
     char *path;
-    uint32_t no;
-    char id[UUID_TEXT_SIZE];
+    struct attempt_name name;
 };
 struct found_task {
     struct found_attempt *attempts; /* by number */

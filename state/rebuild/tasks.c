@@ -65,11 +65,11 @@ static int check_history(struct rebuilding *r, uint32_t task, const struct found
 {
     const struct task_row *t = &r->tasks[task];
     char name[256];
-    uint32_t newest = f->n > 0 ? f->attempts[f->n - 1].no : 0;
+    uint32_t newest = f->n > 0 ? f->attempts[f->n - 1].name.no : 0;
     /* A check that was amended keeps the link of what held before. */
     bool unknown_result =
         f->has_result && t->state != TASK_DONE && t->cause != CAUSE_LOST &&
-        (rebuild_check_of(r, task) == NULL || f->attempts[f->linked].no > t->n_attempts);
+        (rebuild_check_of(r, task) == NULL || f->attempts[f->linked].name.no > t->n_attempts);
     if (newest <= t->n_attempts && !unknown_result) {
         return 0;
     }

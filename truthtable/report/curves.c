@@ -8,20 +8,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/counted.h"
+#include "base/attempt_name.h"
 #include "base/file.h"
 #include "base/json_pull.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "truthtable/report/report_model.h"
 
-#define EVENTS_BYTES_MAX   ((int64_t)16 << 30) /* what follows in a file is not read */
-#define CHUNK_BYTES        ((size_t)1 << 20)
-#define LINE_MAX_BYTES     ((size_t)64 << 10) /* longer lines hold no point */
-#define POINTS_MAX         ((size_t)2048)     /* of a curve; a drawing shows a few hundred */
-#define CURVES_PER_TASK    ((size_t)64)       /* names beyond these are not kept */
-#define ATTEMPT_PREFIX     "attempt-"
-#define ATTEMPT_PREFIX_LEN (sizeof(ATTEMPT_PREFIX) - 1)
+#define EVENTS_BYTES_MAX ((int64_t)16 << 30) /* what follows in a file is not read */
+#define CHUNK_BYTES      ((size_t)1 << 20)
+#define LINE_MAX_BYTES   ((size_t)64 << 10) /* longer lines hold no point */
+#define POINTS_MAX       ((size_t)2048)     /* of a curve; a drawing shows a few hundred */
+#define CURVES_PER_TASK  ((size_t)64)       /* names beyond these are not kept */
 
 void curves_release(struct curve_set *set)
 {
@@ -238,25 +236,18 @@ static void read_events(struct curve_set *set, struct arena *a, size_t from, con
     strbuf_release(&buf);
 }
 
-/* The name of the attempt folder that result.json points into, or NULL: the daemon links
- * "attempt-…/result.json". */
-static char *linked_attempt(const char *task_folder)
+/* The number of the attempt whose result.json the daemon linked; UINT32_MAX without one. */
+static uint32_t linked_attempt(const char *task_folder)
 {
+    struct attempt_name name;
     char *path = path_join(task_folder, "result.json");
     char *target = realpath(path, NULL);
-    free(path);
-    if (target == NULL) {
-        return NULL;
-    }
-    char *folder = path_folder(target);
-    char *name = xstrdup(path_name(folder));
+    char *folder = path_folder(target == NULL ? "" : target);
+    const uint32_t no = attempt_name_parse(path_name(folder), &name) ? name.no : UINT32_MAX;
     free(folder);
     free(target);
-    if (strncmp(name, ATTEMPT_PREFIX, ATTEMPT_PREFIX_LEN) != 0) {
-        free(name);
-        return NULL;
-    }
-    return name;
+    free(path);
+    return no;
 }
 
 /* Attempts in the order of their numbers, up to the one whose result was accepted; later ones did
@@ -267,15 +258,14 @@ void curves_read_task(struct curve_set *set, struct arena *a, const char *task_f
     struct name_list names = {0};
     struct err ignored = {0};
     size_t from = set->n;
-    if (file_kind_at(task_folder) != FILE_FOLDER || dir_list(task_folder, &names, &ignored) != 0) {
+    if (attempt_list(task_folder, &names, &ignored) != 0) {
         name_list_release(&names);
         return;
     }
-    char *last = linked_attempt(task_folder);
-    name_list_sort_counted(&names);
+    const uint32_t last = linked_attempt(task_folder);
     for (size_t i = 0; i < names.n; i++) {
-        bool is_attempt = strncmp(names.names[i], ATTEMPT_PREFIX, ATTEMPT_PREFIX_LEN) == 0;
-        if (!is_attempt || (last != NULL && strverscmp(names.names[i], last) > 0)) {
+        struct attempt_name name;
+        if (!attempt_name_parse(names.names[i], &name) || name.no > last) {
             continue;
         }
         char *attempt = path_join(task_folder, names.names[i]);
@@ -289,6 +279,5 @@ void curves_read_task(struct curve_set *set, struct arena *a, const char *task_f
         set->curves[i].cell = cell;
         set->curves[i].stage = stage;
     }
-    free(last);
     name_list_release(&names);
 }

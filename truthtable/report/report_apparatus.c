@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/attempt_name.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
@@ -17,7 +18,6 @@
 #include "truthtable/report/verdict_words.h"
 
 #define RESULT_BYTES_MAX ((size_t)16 << 20)
-#define ATTEMPTS_MAX     9999
 
 /* The metric of the result in the attempt's folder; NAN without one. */
 static double came(const char *folder, const struct plan_apparatus *check, const cJSON *attempt)
@@ -29,17 +29,12 @@ static double came(const char *folder, const struct plan_apparatus *check, const
     cJSON *result = NULL;
     double value = (double)NAN;
     /* The id becomes part of a path, and the file may come from elsewhere. */
-    if (id == NULL || strchr(id, '/') != NULL || !(no >= 1 && no <= ATTEMPTS_MAX) ||
-        metric == NULL) {
+    if (id == NULL || !uuid_is_valid(id) || !(no >= 1 && no < UINT32_MAX) || metric == NULL) {
         return value;
     }
-    char *path =
-        xasprintf("%s/apparatus/%s/attempt-%02d-%s/result.json", folder, check->name, (int)no, id);
-    if (file_kind_at(path) == FILE_ABSENT) { /* of an older version */
-        free(path);
-        path = xasprintf("%s/apparatus/%s/attempt-%04d-%s/result.json", folder, check->name,
-                         (int)no, id);
-    }
+    char *task = xasprintf("%s/apparatus/%s", folder, check->name);
+    char *attempt_folder = attempt_path(task, (uint32_t)no, id);
+    char *path = path_join(attempt_folder, "result.json");
     if (file_kind_at(path) == FILE_REGULAR &&
         json_read_file_lax(path, RESULT_BYTES_MAX, &result, &ignored) == 0) {
         const cJSON *v = member(member(result, "metrics"), metric + 1);
@@ -47,6 +42,8 @@ static double came(const char *folder, const struct plan_apparatus *check, const
     }
     cJSON_Delete(result);
     free(path);
+    free(attempt_folder);
+    free(task);
     return value;
 }
 

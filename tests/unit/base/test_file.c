@@ -14,7 +14,6 @@
 
 #include <cmocka.h>
 
-#include "base/counted.h"
 #include "base/file.h"
 #include "base/xalloc.h"
 
@@ -315,25 +314,6 @@ static void test_stays_inside(void **state)
     }
 }
 
-/* The ten thousandth attempt comes after those before it. */
-static void test_counted_names(void **state)
-{
-    (void)state;
-    static const char *const WANTED[] = {"attempt-0002-b", "attempt-0010-a",  "attempt-0999-x",
-                                         "attempt-9999-f", "attempt-10000-a", "attempt-10001-0"};
-    static const size_t ORDER[] = {4, 5, 0, 3, 1, 2};
-    char *names[ARRAY_LEN(WANTED)];
-    struct name_list list = {.names = names, .n = ARRAY_LEN(names)};
-    for (size_t i = 0; i < list.n; i++) {
-        names[i] = xstrdup(WANTED[ORDER[i]]);
-    }
-    name_list_sort_counted(&list);
-    for (size_t i = 0; i < list.n; i++) {
-        assert_string_equal(list.names[i], WANTED[i]);
-        free(list.names[i]);
-    }
-}
-
 /* A process that is killed while it tries leaves nothing: no name is ever made. */
 static void test_try_makes_no_name(void **state)
 {
@@ -367,7 +347,6 @@ int main(void)
         IN_FOLDER(test_publish),
         IN_FOLDER(test_try_makes_no_name),
         cmocka_unit_test(test_stays_inside),
-        cmocka_unit_test(test_counted_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,10 +46,12 @@ static void test_attempts_are_joined(void **state)
 {
     (void)state;
     struct curve_points c = {0};
-    write_events("attempt-0001-a", POINT("1", "loss", "4") POINT("2", "loss", "3")
-                                       POINT("3", "loss", "9") "{\"type\":\"note\"}\nnonsense\n");
-    write_events("attempt-0002-b", POINT("3", "loss", "2") POINT("3", "val_loss", "7")
-                                       POINT("4", "loss", "1") "{\"type\":\"point\",\"step\":5");
+    write_events("attempt-0001-00000000-0000-4000-8000-00000000000a",
+                 POINT("1", "loss", "4") POINT("2", "loss", "3")
+                     POINT("3", "loss", "9") "{\"type\":\"note\"}\nnonsense\n");
+    write_events("attempt-02-00000000-0000-4000-8000-00000000000b",
+                 POINT("3", "loss", "2") POINT("3", "val_loss", "7")
+                     POINT("4", "loss", "1") "{\"type\":\"point\",\"step\":5");
     curve_points_read(&c, folder, "loss");
     assert_int_equal(c.n, 4);
     for (size_t i = 0; i < 4; i++) {

@@ -41,7 +41,7 @@ static void task_end(struct task *t)
 static void add_attempt(const struct task *t, int no, const struct strbuf *events)
 {
     struct err err = {0};
-    char *folder = xasprintf("%s/attempt-%04d-x", t->folder, no);
+    char *folder = xasprintf("%s/attempt-%04d-00000000-0000-4000-8000-000000000000", t->folder, no);
     char *path = path_join(folder, "events.jsonl");
     assert_int_equal(dir_make(folder, 0700, &err), 0);
     assert_int_equal(file_write_atomic(path, events->buf, events->len, 0600, &err), 0);
