@@ -24,6 +24,7 @@ SHARED = os.environ.get("PREREGD_SHARED", os.path.join(TOP, "..", "shared"))
 OWN = ("preregd", "preregctl", "prereg-shim", "prereg-report")
 WORKERS = ("prereg-train", "prereg-eval", "prereg-data", "prereg-python", "prereg-lm-eval")
 SKIP = 77
+LONG = os.environ.get("PREREGD_LONG") == "1"
 SPARSE = int(os.environ.get("PREREGD_SPARSE", "1"))  # sweeps over every point of something take every so many of them
 
 OK, ANY, USAGE, LOCK, INDETERMINATE, INVALID, NO_DAEMON, VOID = range(8)
@@ -201,8 +202,10 @@ class Lab:
         return os.path.join(folder, "grid.toml")
 
     def prepare_small(self, tokens=24_000):
-        """micro with less training: for tests in which it does not matter what the models learn."""
+        """micro with less training, whole with PREREGD_LONG=1: for tests in which it does not matter what the models learn."""
         grid = self.prepare("micro")
+        if LONG:
+            return grid
         self.edit(grid, "tokens = 120_000", f"tokens = {tokens}")
         return grid
 

@@ -17,7 +17,6 @@ import lab
 from harms import HARMS
 from lab import expect
 
-LONG = os.environ.get("PREREGD_LONG") == "1"
 SHORT = ("daemon_writes", "shim_writes", "rebuild", "shutdown", "clocks", "moved_state", "daemon_read_only")
 TRIES = 16  # some draws are past the last call of a short command
 
@@ -96,15 +95,15 @@ class Campaign:
 def test_harms(place):
     seed = int(os.environ.get("PREREGD_SEED", "20261124"))
     chosen = os.environ.get("PREREGD_HARM", "").split()
-    names = chosen or list(HARMS if LONG else SHORT)
+    names = chosen or list(HARMS if lab.LONG else SHORT)
     campaign = Campaign(place, seed)
     skipped = {name: campaign.lacks(name) for name in names if campaign.lacks(name)}
     if len(skipped) == len(names):
         lab.skip(f"none of the harms is possible here: {skipped}")
     order = campaign.order([name for name in names if name not in skipped],
-                           float(os.environ.get("PREREGD_HARM_SECONDS", "3600" if LONG else "0")))
+                           float(os.environ.get("PREREGD_HARM_SECONDS", "3600" if lab.LONG else "0")))
     for name, number in order:
-        campaign.run(name, number, LONG or chosen)
+        campaign.run(name, number, lab.LONG or chosen)
     print(f"  seed {seed}: {sum(campaign.counts.values())} runs ended like the undisturbed one: {campaign.counts}" +
           f"; draws without a fault: {dict(Counter(draw.partition(':')[0] for draw in campaign.missed))}" +
           (f"; skipped: {skipped}" if skipped else ""), flush=True)

@@ -11,7 +11,6 @@ import time
 import lab
 from lab import OK, equal, expect
 
-LONG = os.environ.get("PREREGD_LONG") == "1"
 KILLS_PER_TASK = 2  # under the crash budget, and never three restarts in a row without progress
 DAEMON_KILLS_MAX = 8
 
@@ -91,7 +90,7 @@ def killed(place, grid, calm, seed, number):
     place.serve()
     place.must(OK, "preregd", "submit", grid)
     killer = Killer(place, seed)
-    killer.run(1800 if LONG else 300)
+    killer.run(1800 if lab.LONG else 300)
     print(f"  seed {seed}: killed the daemon {killer.n_daemon} times, {killer.n_processes} other processes "
           f"of {len(killer.per_task)} tasks", flush=True)
     expect(killer.n_daemon + killer.n_processes > 0, "the killer killed nothing")
@@ -105,7 +104,7 @@ def killed(place, grid, calm, seed, number):
 
 def test_same_bytes(place):
     seeds = [int(os.environ["PREREGD_SEED"])] if "PREREGD_SEED" in os.environ else [20261121]
-    if LONG and len(seeds) == 1:
+    if lab.LONG and len(seeds) == 1:
         seeds += [seeds[0] + i for i in range(1, 5)]
     grid, calm = undisturbed(place, "micro")
     for number, seed in enumerate(seeds):
@@ -113,10 +112,10 @@ def test_same_bytes(place):
 
 
 def test_first_light_same_bytes(place):
-    if not LONG:
+    if not lab.LONG:
         lab.skip("first_light under the killer runs with ops/check --long")
     grid, calm = undisturbed(place, "first_light")
     killed(place, grid, calm, 7, "first_light")
 
 
-lab.main(*([test_same_bytes, test_first_light_same_bytes] if LONG else [test_same_bytes]))
+lab.main(*([test_same_bytes, test_first_light_same_bytes] if lab.LONG else [test_same_bytes]))

@@ -11,7 +11,7 @@ ITEMS = {"winogrande": 1267, "hellaswag": 200, "arc_easy": 300, "copa": 100}
 
 
 def test_below_the_floor_small(place):
-    if os.environ.get("PREREGD_LONG") != "1":
+    if not lab.LONG:
         lab.skip("two minutes of training: ops/check --long (PREREGD_LONG=1)")
     if not os.path.isdir(os.path.join(lab.SHARED, "data", "tinystories")):
         lab.skip(f"no real data in {lab.SHARED}")

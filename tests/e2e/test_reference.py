@@ -215,7 +215,7 @@ def test_interrupted(place):
 
 
 def test_long(place):
-    if not os.environ.get("PREREGD_LONG"):
+    if not lab.LONG:
         lab.skip("all three benchmarks: ops/check --long (PREREGD_LONG=1)")
     submitted(place, list(TASKS))
     place.wait_finished(900)
