@@ -4,6 +4,7 @@
  */
 #include "base/file.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -321,14 +322,15 @@ static size_t length_there(const char *path)
     return n;
 }
 
-static int make_all(const char *path, mode_t mode, bool durable, struct err *err)
+/* The first `n_there` bytes of the path are a folder that is not made. */
+static int make_rest(const char *path, size_t n_there, mode_t mode, bool durable, struct err *err)
 {
     if (path[0] == '\0') {
         return err_set(err, ERR_NOT_FOUND, "make folder: the path is empty");
     }
     char *copy = xstrdup(path);
     int rc = 0;
-    for (char *p = copy + length_there(path) + 1; rc == 0; p++) {
+    for (char *p = copy + n_there + 1; rc == 0; p++) {
         if (*p != '/' && *p != '\0') {
             continue;
         }
@@ -346,12 +348,23 @@ static int make_all(const char *path, mode_t mode, bool durable, struct err *err
 
 int dir_make(const char *path, mode_t mode, struct err *err)
 {
-    return make_all(path, mode, false, err);
+    return make_rest(path, length_there(path), mode, false, err);
 }
 
 int dir_make_durable(const char *path, mode_t mode, struct err *err)
 {
-    return make_all(path, mode, true, err);
+    return make_rest(path, length_there(path), mode, true, err);
+}
+
+int dir_make_below(const char *base, const char *path, bool durable, struct err *err)
+{
+    size_t n_base = strlen(base);
+    while (n_base > 0 && base[n_base - 1] == '/') {
+        n_base--;
+    }
+    assert(strncmp(path, base, n_base) == 0 && path[n_base] == '/');
+    const size_t n_there = length_there(path);
+    return make_rest(path, n_there < n_base ? n_base : n_there, 0700, durable, err);
 }
 
 static int refuse_owner(const char *path, uid_t owner, struct err *err)

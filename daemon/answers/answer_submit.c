@@ -267,7 +267,7 @@ static int make_cells(const struct submit_job *j, struct err *err)
     char *cells = path_join(j->folder, "cells");
     int rc = 0;
     if (p->run.work == NULL || file_kind_at(cells) == FILE_FOLDER) {
-        rc = dir_make_durable(cells, 0700, err);
+        rc = dir_make_below(j->folder, cells, true, err);
     } else {
         char *work = path_absolute(p->folder, p->run.work);
         char *target = xasprintf("%s/%s/cells", work, j->id);
@@ -337,7 +337,7 @@ static int copy_lock(const struct submit_job *j, const char *to, struct err *err
 static int make_folder(struct submit_job *j)
 {
     char *lock_path = path_join(j->folder, HOSTED_LOCK_FILE);
-    int rc = dir_make_durable(j->folder, 0700, &j->err);
+    int rc = dir_make_below(j->state, j->folder, true, &j->err);
     if (rc == 0) {
         rc = check_same_root(j, lock_path, &j->err);
     }
@@ -360,7 +360,7 @@ static int prepare_program(struct submit_job *j)
     j->id = lock_program_id(j->bundle->lock);
     j->folder = xasprintf("%s/programs/%s", j->state, j->id);
     char *objects = path_join(j->state, "objects");
-    rc = dir_make_durable(objects, 0700, &j->err);
+    rc = dir_make_below(j->state, objects, true, &j->err);
     free(objects);
     if (rc == 0) {
         rc = object_store_all(j->bundle->program, j->bundle->lock, j->state, &j->notes, &j->err);

@@ -50,7 +50,7 @@ int amended_write(const char *folder, const struct amend_prepared *p, struct err
     char *first = amendment_file(amendments, 0, "toml");
     char *toml = amendment_file(amendments, p->core.number, "toml");
     char *json = amendment_file(amendments, p->core.number, "json");
-    int rc = dir_make_durable(amendments, 0700, err);
+    int rc = dir_make_below(folder, amendments, true, err);
     if (rc == 0 && p->core.number == 1) { /* a file that exists already never took effect */
         rc = file_copy(program, first, 0600, err);
     }

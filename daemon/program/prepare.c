@@ -441,8 +441,9 @@ static int check_all(const struct prepare *p, char ***argv, enum core_start_fail
 static int make_folder(const struct prepare *p, struct err *err)
 {
     char *task = path_folder(p->folder);
-    int rc = p->cells_used ? 0 : dir_make_durable(task, 0700, err);
-    rc = rc != 0 ? rc : dir_make(p->folder, 0700, err);
+    const char *base = p->hosted->folder;
+    int rc = p->cells_used ? 0 : dir_make_below(base, task, true, err);
+    rc = rc != 0 ? rc : dir_make_below(base, p->folder, false, err);
     free(task);
     return rc;
 }

@@ -320,7 +320,7 @@ static void on_write_work(struct job *job)
     char *verdict = path_join(folder, "verdict.json");
     char *provenance = path_join(folder, "provenance.json");
     if (j->rc == 0) {
-        j->rc = dir_make_durable(folder, 0700, &j->err);
+        j->rc = dir_make_below(j->hosted->folder, folder, true, &j->err);
     }
     if (j->rc == 0) {
         j->rc = file_write_atomic(verdict, j->verdict, strlen(j->verdict), 0600, &j->err);

@@ -60,7 +60,7 @@ int object_store(const char *state, const char *path, struct digest *out, struct
     digest_hex(out, hex);
     char *folder = path_join(state, "objects");
     char *object = object_path(state, hex);
-    rc = dir_make_durable(folder, 0700, err);
+    rc = dir_make_below(state, folder, true, err);
     if (rc == 0 && !is_intact(object, out)) {
         rc = file_copy(path, object, 0755, err);
         if (rc == 0 && !is_intact(object, out)) {

@@ -128,7 +128,7 @@ int report_write(const char *folder, const char *out, struct err *err)
     char *to = out == NULL ? path_join(folder, "report") : path_join(out, "");
     int rc = report_model_read(&model, folder, err);
     if (rc == 0) {
-        rc = dir_make(to, 0755, err);
+        rc = out == NULL ? dir_make_below(folder, to, false, err) : dir_make(to, 0755, err);
     }
     if (rc == 0) {
         add_instruments(&model, folder, to);

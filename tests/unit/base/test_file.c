@@ -334,6 +334,25 @@ static void test_try_makes_no_name(void **state)
     (void)close(watch);
 }
 
+/* A base that was moved away is not made again, however deep the path below it is. */
+static void test_folders_below(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    char *base = path_join(folder, "state"), *deep = path_join(base, "a/b");
+    char *slash = path_join(base, "");
+    assert_int_equal(dir_make_below(base, deep, true, &err), ERR_NOT_FOUND);
+    assert_non_null(strstr(err.msg, "state/a: No such file"));
+    assert_int_equal(file_kind_at(base), FILE_ABSENT);
+    assert_int_equal(dir_make(base, 0700, &err), 0);
+    assert_int_equal(dir_make_below(slash, deep, true, &err), 0);
+    assert_int_equal(dir_make_below(base, deep, false, &err), 0);
+    assert_int_equal(file_kind_at(deep), FILE_FOLDER);
+    free(slash);
+    free(deep);
+    free(base);
+}
+
 int main(void)
 {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
@@ -342,6 +361,7 @@ int main(void)
         IN_FOLDER(test_atomic_write),
         IN_FOLDER(test_writer),
         IN_FOLDER(test_folders),
+        IN_FOLDER(test_folders_below),
         IN_FOLDER(test_paths),
         IN_FOLDER(test_locks),
         IN_FOLDER(test_publish),

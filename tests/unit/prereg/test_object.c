@@ -32,6 +32,7 @@ static struct world world_of(const char *text)
     free(scratch_write(w.folder, "worker.sh", "#!/bin/sh\nexit 0\n", 0700));
     free(scratch_write(w.folder, "script.py", "pass\n", 0600));
     w.state = path_join(w.folder, "state");
+    assert_int_equal(dir_make(w.state, 0700, &err), 0);
     w.p = program_of(text, w.folder);
     if (lock_build(w.p, NULL, NULL, &w.lock, &err) != 0) {
         fail_msg("%s", err.msg);
