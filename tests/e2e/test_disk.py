@@ -40,7 +40,7 @@ def test_little_room(place):
     """Too little to start anything: paused, with the reason; a person makes room, and it goes on by itself."""
     with SmallDisk(place) as disk:
         submitted(place)
-        disk.fill(6 << 20)
+        disk.fill(10 << 20)  # two trainings write 3.3 MiB each, the state must still be written, a start wants 16 MiB
         place.wait_for(lambda: place.status()[0]["paused_by"] == "no_space", 60, "the program is paused for want of disk")
         why_is(place, rf"the disk of the state folder {re.escape(place.state)}: \d+ KiB are free, \d+ KiB are needed")
         os.remove(disk.filler())
