@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/lock/imported.h"
@@ -24,7 +25,6 @@
 #include "truthtable/evaluate/verdict_file.h"
 
 /* limits for files that may have been edited */
-#define VERDICT_BYTES_MAX ((size_t)1 << 30)
 
 /* ---- one program ---- */
 
@@ -80,7 +80,7 @@ static int read_journal(const struct reading_of *r, struct journal_claim *c, str
 {
     struct journal_chain chain = {0};
     struct journal_cursor cursor;
-    char *path = path_join(r->folder, "journal.jsonl");
+    char *path = path_join(r->folder, LAYOUT_JOURNAL);
     *c = (struct journal_claim){0};
     memcpy(c->head, r->lock->root, sizeof(c->head));
     int rc = journal_cursor_open(&cursor, path, err);
@@ -99,8 +99,8 @@ static int read_journal(const struct reading_of *r, struct journal_claim *c, str
 /* Computes the outcome of an imported program again from the records beside its verdict. */
 static int check_imported(const struct reading_of *r, struct err *err)
 {
-    char *grid = path_join(r->folder, "grid.toml");
-    char *records = path_join(r->folder, "records.json");
+    char *grid = path_join(r->folder, LAYOUT_GRID);
+    char *records = path_join(r->folder, LAYOUT_RECORDS);
     struct plan_program *p = NULL;
     struct diag diag;
     struct table_verdict v;
@@ -156,14 +156,14 @@ static int check_verdict(struct reading_of *r, bool executed, struct err *err)
 static int read_files(struct reading_of *r, bool executed, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
-    char *path = path_join(r->folder, "report/verdict.json");
+    char *path = path_join(r->folder, LAYOUT_IN_REPORT(LAYOUT_VERDICT));
     int rc = lock_read_amended(r->folder, &r->lock, err);
     if (rc == 0) {
         json_put_string(r->row, "program", text_of(json_member(r->lock->plan, "program"), "name"));
         json_put_string(r->row, "root", r->lock->root);
     }
     if (rc == 0 && file_kind_at(path) != FILE_ABSENT) {
-        rc = file_read(path, VERDICT_BYTES_MAX, &text, err);
+        rc = file_read(path, LAYOUT_REPORT_MAX, &text, err);
         rc = rc == 0 ? json_parse(text.buf, text.len, &r->verdict, err) : rc;
         if (rc == 0) {
             r->digest = digest_bytes(text.buf, text.len);
@@ -254,8 +254,8 @@ static void put_forecasts(const struct reading_of *r)
     struct err err = {0};
     cJSON *file = NULL;
     cJSON *list = json_array();
-    char *path = path_join(r->folder, "report/instruments.json");
-    int rc = json_read_file(path, VERDICT_BYTES_MAX, &file, &err);
+    char *path = path_join(r->folder, LAYOUT_IN_REPORT(LAYOUT_INSTRUMENTS));
+    int rc = json_read_file(path, LAYOUT_REPORT_MAX, &file, &err);
     if (rc == 0 && strcmp(text_of(file, "root"), r->lock->root) != 0) {
         rc = err_set(&err, ERR_LOCK, "instruments.json is not of this lock");
     }

@@ -9,14 +9,13 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "prereg/lock/imported.h"
 #include "prereg/program/verdict_kind.h"
 #include "state/store/run_history.h"
-
-#define VERDICT_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
 /* Opens the store of the named state folder, or of the user's own. *state is set even on
  * failure. */
@@ -48,7 +47,7 @@ int local_program_find(const struct ctl_options *o, const char *name, struct loc
     rc = rc == 0 ? store_program_find(store, name, &texts, &p, err) : rc;
     if (rc == 0) {
         out->id = xstrdup(p.id);
-        out->folder = xasprintf("%s/programs/%s", state, p.id);
+        out->folder = layout_program(state, p.id);
         out->status = p.status;
         out->unverified = p.unverified_history;
         out->state = xstrdup(state);
@@ -71,8 +70,8 @@ void local_program_release(struct local_program *p)
 
 bool local_is_program_folder(const char *path)
 {
-    char *journal = path_join(path, "journal.jsonl");
-    char *lock = path_join(path, "grid.toml.lock");
+    char *journal = path_join(path, LAYOUT_JOURNAL);
+    char *lock = path_join(path, LAYOUT_LOCK);
     bool is = file_kind_at(lock) == FILE_REGULAR &&
               (file_kind_at(journal) == FILE_REGULAR || imported_is_folder(path));
     free(lock);
@@ -86,7 +85,7 @@ static int read_verdict(const struct local_program *p, const char *path, cJSON *
 {
     struct strbuf text = STRBUF_INIT;
     *out = NULL;
-    int rc = file_read(path, VERDICT_BYTES_MAX, &text, err);
+    int rc = file_read(path, LAYOUT_REPORT_MAX, &text, err);
     if (rc == 0) {
         struct digest d = digest_bytes(text.buf, text.len);
         rc = digest_equal(&d, &p->status.verdict_digest)
@@ -143,7 +142,7 @@ int local_verdict(const struct local_program *p, cJSON **answer, struct err *err
         *answer = o;
         return 0;
     }
-    char *path = path_join(p->folder, "report/verdict.json");
+    char *path = path_join(p->folder, LAYOUT_IN_REPORT(LAYOUT_VERDICT));
     int rc = read_verdict(p, path, &verdict, err);
     verdict_kind_put(o, outcome);
     json_put_string(o, "path", path);

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/machine.h"
 #include "base/proc.h"
 #include "base/xalloc.h"
@@ -97,7 +98,7 @@ double machine_rate(const char *named, const struct plan_program *p)
     if (!needs_rate(p) || load_state_folder(named, &state, &err) != 0) {
         return 0;
     }
-    char *path = path_join(state, MACHINE_RATE_FILE);
+    char *path = path_join(state, LAYOUT_MACHINE_RATES);
     machine_cpu(cpu, sizeof(cpu));
     if (json_read_file(path, RATES_BYTES_MAX, &rates, &err) != 0 || !cJSON_IsObject(rates)) {
         cJSON_Delete(rates);

@@ -8,8 +8,6 @@
 
 #include "prereg/program/program.h"
 
-#define MACHINE_RATE_FILE "machine-rates.json"
-
 /* Returns FLOP/s; 0 when no stage runs a worker of ours, or nothing could be measured. `state`:
  * the state folder, NULL: the user's own. */
 double machine_rate(const char *state, const struct plan_program *p);

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/machine.h"
 #include "base/text.h"
 #include "base/uuid.h"
@@ -25,9 +26,7 @@
 #include "prereg/lock/object.h"
 #include "prereg/task/task.h"
 
-#define RESULT_BYTES_MAX ((size_t)16 << 20)
-#define START_BYTES_MAX  ((size_t)1 << 20)
-#define MACHINE_TEXT     256
+#define MACHINE_TEXT 256
 
 struct running {
     struct rerun_source *src;
@@ -114,8 +113,8 @@ static int write_task(const struct running *r, size_t stage, const char *id, str
                                    .input_folders = (const char *const *)inputs,
                                    .memory_bytes = s->run.memory_bytes};
     char *folder = stage_folder(r, stage);
-    char *task = path_join(folder, TASK_FILE);
-    char *events = path_join(folder, TASK_EVENTS_FILE);
+    char *task = path_join(folder, LAYOUT_TASK);
+    char *events = path_join(folder, LAYOUT_EVENTS);
     cJSON *o = task_json_build(p, r->src->lock, &a);
     int rc = mkdir(folder, 0700) != 0 ? err_set_errno(err, errno, "make %s", folder) : 0;
     rc = rc == 0 ? json_write_file(task, o, 0600, err) : rc;
@@ -193,12 +192,12 @@ static int check_result(const struct running *r, const cJSON *result, const char
  * in exit.json or (older ones) start.json. */
 static cJSON *environment_accepted(const struct rerun_accepted *a)
 {
-    static const char *const names[] = {"start.json", "exit.json"};
+    static const char *const names[] = {LAYOUT_START, LAYOUT_EXIT};
     cJSON *start = NULL;
     for (size_t i = 0; start == NULL && i < ARRAY_LEN(names); i++) {
         struct err ignored;
         char *path = path_join(a->folder, names[i]);
-        if (json_read_file(path, START_BYTES_MAX, &start, &ignored) != 0) {
+        if (json_read_file(path, LAYOUT_START_MAX, &start, &ignored) != 0) {
             start = NULL;
         }
         free(path);
@@ -251,8 +250,8 @@ static int take_result(const struct running *r, size_t stage, const char *id, co
 {
     cJSON *result = NULL;
     char *folder = stage_folder(r, stage);
-    char *path = path_join(folder, TASK_RESULT_FILE);
-    int rc = json_read_file_lax(path, RESULT_BYTES_MAX, &result, err);
+    char *path = path_join(folder, LAYOUT_RESULT);
+    int rc = json_read_file_lax(path, LAYOUT_RESULT_MAX, &result, err);
     rc = rc == 0 ? check_result(r, result, folder, id, err) : rc;
     if (rc == 0) {
         add_stage(r, stage, result, object);
@@ -337,7 +336,7 @@ static void begin(struct running *r)
     clock_wall_text(clock_wall(), time);
     r->name = rerun_file_name(head.cell, time);
     r->base = r->spec->out != NULL ? path_absolute(NULL, r->spec->out)
-                                   : path_join(r->src->folder, RERUN_FOLDER);
+                                   : path_join(r->src->folder, LAYOUT_RERUNS);
     r->work = xasprintf("%s/%s.work", r->base, r->name);
     r->file = rerun_file_begin(&head);
 }

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/load.h"
@@ -19,8 +20,7 @@
 #include "prereg/task/task.h"
 #include "state/store/store.h"
 
-#define RESULT_BYTES_MAX ((size_t)16 << 20)
-#define SMALL_BYTES_MAX  ((size_t)16 << 20)
+#define SMALL_BYTES_MAX ((size_t)16 << 20)
 
 /* ---- plan and lock ---- */
 
@@ -29,8 +29,8 @@ static int read_origin(struct rerun_source *src, struct err *err)
 {
     cJSON *o = NULL;
     const char *path = NULL;
-    char *file = path_join(src->folder, "origin.json");
-    int rc = json_read_file(file, SMALL_BYTES_MAX, &o, err);
+    char *file = path_join(src->folder, LAYOUT_ORIGIN);
+    int rc = json_read_file(file, LAYOUT_ORIGIN_MAX, &o, err);
     rc = rc == 0 ? json_get_string(o, "path", &path, err) : rc;
     if (rc == 0) {
         src->origin = xstrdup(path);
@@ -59,14 +59,14 @@ static int read_program(struct rerun_source *src, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
     struct diag diag;
-    char *amendments = path_join(src->folder, AMENDMENT_FOLDER);
+    char *amendments = path_join(src->folder, LAYOUT_AMENDMENTS);
     char *path = amendment_file(amendments, src->lock->n_amendments, "toml");
     if (file_kind_at(path) == FILE_ABSENT && src->lock->n_amendments == 0) {
         free(path); /* never amended: there is only the text that was submitted */
-        path = path_join(src->folder, "grid.toml");
+        path = path_join(src->folder, LAYOUT_GRID);
     }
     diag_init(&diag, src->origin);
-    int rc = file_read(path, SMALL_BYTES_MAX, &text, err);
+    int rc = file_read(path, LAYOUT_GRID_MAX, &text, err);
     if (rc == 0) {
         rc = program_parse(text.buf, text.len, src->origin, &src->program, &diag, err);
     }
@@ -121,8 +121,8 @@ static int read_head(struct rerun_source *src, struct rerun_accepted *a, struct 
 {
     cJSON *task = NULL;
     const char *head = src->lock->root;
-    char *path = path_join(a->folder, TASK_FILE);
-    int rc = json_read_file(path, SMALL_BYTES_MAX, &task, err);
+    char *path = path_join(a->folder, LAYOUT_TASK);
+    int rc = json_read_file(path, LAYOUT_TASK_MAX, &task, err);
     rc = rc == 0 ? json_opt_string(task, "head", &head, err) : rc;
     if (rc == 0) {
         (void)snprintf(a->head, sizeof(a->head), "%s", head);
@@ -138,12 +138,12 @@ static int read_accepted(struct rerun_source *src, size_t stage, struct err *err
 {
     struct strbuf text = STRBUF_INIT;
     struct rerun_accepted *a = &src->accepted[stage];
-    char *path = xasprintf("%s/cells/%s/%s/" TASK_RESULT_FILE, src->folder,
+    char *path = xasprintf("%s/" LAYOUT_CELLS "/%s/%s/" LAYOUT_RESULT, src->folder,
                            src->program->cells[src->cell].folder, src->program->stages[stage].name);
     /* the path goes through a link to the accepted attempt */
     char *real = realpath(path, NULL);
     int rc = real == NULL ? err_set_errno(err, errno, "read %s", path)
-                          : file_read(real, RESULT_BYTES_MAX, &text, err);
+                          : file_read(real, LAYOUT_RESULT_MAX, &text, err);
     if (rc == 0) {
         const struct digest found = digest_bytes(text.buf, text.len);
         rc = digest_equal(&found, &a->digest)
@@ -212,7 +212,7 @@ static int open_program(struct rerun_source *src, struct store *store,
                        "have ended",
                        p->id);
     }
-    src->folder = xasprintf("%s/programs/%s", src->state, p->id);
+    src->folder = layout_program(src->state, p->id);
     digest_hex(&p->root, root);
     int rc = read_origin(src, err);
     rc = rc == 0 ? rerun_source_at(src, root, err) : rc;

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/text.h"
 
 #define GRACE_MS         10000
@@ -111,8 +112,8 @@ static void child_run(const struct rerun_worker *w, pid_t parent)
     }
     (void)setpgid(0, 0);
     child_open("/dev/null", O_RDONLY, STDIN_FILENO);
-    child_open("stdout.log", O_WRONLY | O_CREAT | O_APPEND, STDOUT_FILENO);
-    child_open("stderr.log", O_WRONLY | O_CREAT | O_APPEND, STDERR_FILENO);
+    child_open(LAYOUT_STDOUT, O_WRONLY | O_CREAT | O_APPEND, STDOUT_FILENO);
+    child_open(LAYOUT_STDERR, O_WRONLY | O_CREAT | O_APPEND, STDERR_FILENO);
     /* a core file would be left in the folder, with scores in it */
     (void)setrlimit(RLIMIT_CORE, &none);
     (void)signal(SIGPIPE, SIG_DFL); /* as the shim gives it */
@@ -156,7 +157,7 @@ static int watch(const struct rerun_guard *g, pid_t pid, int pid_fd)
 static void last_words(const char *folder, char out[WORDS_BYTES + 1])
 {
     char text[WORDS_BYTES + 1] = "";
-    char *path = path_join(folder, "stderr.log");
+    char *path = path_join(folder, LAYOUT_STDERR);
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) { /* the worker may replace it */

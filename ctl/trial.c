@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/temp_folder.h"
 #include "base/uuid.h"
 #include "base/xalloc.h"
@@ -99,7 +100,7 @@ static double bytes_of_file(const char *folder, const char *name)
 static double bytes_that_grow(const cJSON *result, const char *folder)
 {
     const cJSON *items = json_member(result, "items");
-    double bytes = bytes_of_file(folder, TASK_EVENTS_FILE);
+    double bytes = bytes_of_file(folder, LAYOUT_EVENTS);
     if (cJSON_IsString(items) && path_stays_inside(items->valuestring)) {
         bytes += bytes_of_file(folder, items->valuestring);
     }
@@ -129,8 +130,8 @@ static int write_task(const struct trying *t, size_t cell, size_t stage, const c
                                    .input_folders = (const char *const *)inputs,
                                    .memory_bytes = s->run.memory_bytes};
     char *folder = stage_folder(t, cell, stage);
-    char *task = path_join(folder, TASK_FILE);
-    char *events = path_join(folder, TASK_EVENTS_FILE);
+    char *task = path_join(folder, LAYOUT_TASK);
+    char *events = path_join(folder, LAYOUT_EVENTS);
     cJSON *o = task_json_build(t->p, t->lock, &a);
     cJSON *limits = json_object();
     json_put_int(limits, "steps", t->spec->steps);
@@ -197,9 +198,9 @@ static void put_costs(cJSON *row, const struct rerun_ended *ended, const char *f
 {
     cJSON *result = NULL;
     struct err ignored;
-    char *path = path_join(folder, TASK_RESULT_FILE);
+    char *path = path_join(folder, LAYOUT_RESULT);
     double inner = 0;
-    if (json_read_file_lax(path, TASK_RESULT_BYTES_MAX, &result, &ignored) != 0) {
+    if (json_read_file_lax(path, LAYOUT_RESULT_MAX, &result, &ignored) != 0) {
         result = json_object();
     }
     /* 1 unless the worker reports that it did a part */
@@ -239,10 +240,10 @@ static int find_input(const void *inputs, const char *stage, const char *hex, bo
     for (size_t i = 0; i < s->n_after && !*known; i++) {
         if (strcmp(p->stages[s->after[i]].name, stage) == 0) {
             char *folder = stage_folder(tried->t, tried->cell, s->after[i]);
-            char *path = path_join(folder, TASK_RESULT_FILE);
+            char *path = path_join(folder, LAYOUT_RESULT);
             cJSON *result = NULL;
             *known = true;
-            rc = json_read_file_lax(path, TASK_RESULT_BYTES_MAX, &result, err);
+            rc = json_read_file_lax(path, LAYOUT_RESULT_MAX, &result, err);
             *found = rc == 0 && task_result_has_artifact(result, hex);
             cJSON_Delete(result);
             free(path);
@@ -268,7 +269,7 @@ static int check_result(const struct tried_stage *tried, const char *folder, str
     int rc = task_result_read(&expected, &ignored, &result, err);
     cJSON_Delete(result);
     return rc == ERR_NOT_FOUND
-               ? err_set(err, ERR_OTHER, "%s ended with code 0 and wrote no " TASK_RESULT_FILE,
+               ? err_set(err, ERR_OTHER, "%s ended with code 0 and wrote no " LAYOUT_RESULT,
                          p->stages[tried->stage].name)
                : rc;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/show.h"
@@ -54,7 +55,7 @@ static int open_log(const char *state, bool foreground, struct err *err)
     int rc = dir_make_durable(state, 0700, err);
     rc = rc != 0 ? rc : dir_check_private(state, err);
     if (rc == 0) {
-        char *path = path_join(state, "preregd.log");
+        char *path = path_join(state, LAYOUT_LOG);
         rc = log_open(foreground ? NULL : path, err);
         free(path);
     }

@@ -19,6 +19,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/xalloc.h"
@@ -284,7 +285,7 @@ static int open_executor(struct shell *sh, struct err *err)
         if (access(shim, X_OK) != 0) {
             rc = err_set_errno(err, errno, "%s cannot be run", shim);
         } else {
-            char *words = path_join(sh->state, "shim.log");
+            char *words = path_join(sh->state, LAYOUT_SHIM_LOG);
             sh->executor = local_create(&sh->loop, shim, words, LOCAL_YOUNG_MS, &listener);
             free(words);
         }

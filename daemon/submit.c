@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/show.h"
 #include "base/text.h"
 #include "base/xalloc.h"
@@ -346,8 +347,8 @@ static bool note_allowed(const struct lock *lock, const char *state, struct allo
     struct lock *now = NULL;
     struct err unread;
     char *id = lock_program_id(lock);
-    char *folder = xasprintf("%s/programs/%s", state, id);
-    char *amendments = path_join(folder, AMENDMENT_FOLDER);
+    char *folder = layout_program(state, id);
+    char *amendments = path_join(folder, LAYOUT_AMENDMENTS);
     char *first = amendment_file(amendments, 1, "json");
     bool amended = file_kind_at(first) != FILE_ABSENT;
     memcpy(allowed->root, lock->root, sizeof(allowed->root));

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "ctl/calibration.h"
@@ -27,7 +28,7 @@ static int add_state(const struct ctl_options *o, cJSON *rows, struct err *err)
     if (rc != 0) {
         return rc;
     }
-    char *programs = path_join(state, "programs");
+    char *programs = path_join(state, LAYOUT_PROGRAMS);
     if (file_kind_at(programs) == FILE_FOLDER) {
         rc = dir_list(programs, &names, err);
     } else if (o->state != NULL || o->n_args == 0) {

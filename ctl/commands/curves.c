@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "ctl/ctl.h"
 #include "ctl/load.h"
@@ -61,7 +62,7 @@ static void read_stage(struct curve_drawing *d, const struct plan_stage *stage,
     for (size_t c = 0; c < p->n_cells; c++) {
         curve_points_release(&d->curves[c]);
         if (is_asked(d, c)) {
-            char *path = xasprintf("%s/cells/%s/%s", d->folder, p->cells[c].folder, stage->name);
+            char *path = layout_task(d->folder, p->cells[c].folder, stage->name);
             curve_points_read(&d->curves[c], path, CURVE_NAME);
             curve_frame_add(frame, &d->curves[c]);
             free(path);
@@ -127,7 +128,7 @@ static int draw_program(const struct ctl_options *o, const struct local_program 
                         struct err *err)
 {
     struct plan_program *program = NULL;
-    char *path = path_join(found->folder, "grid.toml");
+    char *path = path_join(found->folder, LAYOUT_GRID);
     int rc = load_program(path, &program, err);
     free(path);
     for (int i = 0; i < o->n_args && rc == 0; i++) {

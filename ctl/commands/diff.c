@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/show.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
@@ -45,7 +46,7 @@ static int state_of(const struct ctl_options *o, char **state, struct err *err)
 static int open_folder(struct diff *d, const char *state, const char *id, struct err *err)
 {
     d->id = xstrdup(id);
-    d->folder = xasprintf("%s/programs/%s", state, id);
+    d->folder = layout_program(state, id);
     return lock_read_amended(d->folder, &d->lock, err);
 }
 
@@ -61,7 +62,7 @@ static int open_beside(struct diff *d, const char *state, struct err *err)
                      lock_path);
     } else if (rc == 0) {
         char *id = lock_program_id(d->lock);
-        char *folder = xasprintf("%s/programs/%s", state, id);
+        char *folder = layout_program(state, id);
         /* submitted: its amendments may be newer than the lock beside the file */
         if (file_kind_at(folder) == FILE_FOLDER) {
             lock_free(d->lock);
@@ -102,7 +103,7 @@ static int open_named(struct diff *d, const struct ctl_options *o, const char *n
     struct name_list names = {0};
     const char *found = NULL;
     size_t n = 0;
-    char *programs = path_join(state, "programs");
+    char *programs = path_join(state, LAYOUT_PROGRAMS);
     int rc = dir_list(programs, &names, err);
     for (size_t i = 0; rc == 0 && i < names.n; i++) {
         if (name == NULL || is_named(names.names[i], name)) {
@@ -140,7 +141,7 @@ static bool has_other_run(const struct diff *d)
     struct plan_program *submitted = NULL;
     struct diag diag;
     struct err ignored;
-    char *path = path_join(d->folder, "grid.toml");
+    char *path = path_join(d->folder, LAYOUT_GRID);
     diag_init(&diag, path);
     bool other = program_load(path, &submitted, &diag, &ignored) == 0 &&
                  !program_same_run(submitted, d->program);

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 #include "ctl/importing.h"
@@ -39,7 +40,7 @@ static int check_program(const char *folder, const struct importing *in, struct 
 {
     struct lock *lock = NULL;
     struct err unread;
-    char *path = path_join(folder, "grid.toml.lock");
+    char *path = path_join(folder, LAYOUT_LOCK);
     int rc = 0;
     if (lock_read(path, &lock, &unread) == 0) {
         cJSON *plan = program_covered(in->program);
@@ -65,7 +66,7 @@ static int check_state(const struct importing *in, struct err *err)
     if (rc != 0) {
         return rc;
     }
-    char *programs = path_join(state, "programs");
+    char *programs = path_join(state, LAYOUT_PROGRAMS);
     char *out = path_absolute(NULL, in->o->out);
     const size_t n = strlen(programs);
     /* an imported folder among executed ones would be read as one of them */
@@ -195,7 +196,7 @@ static int say(const struct importing *in, struct err *err)
     }
     strbuf_addc(&sb, '\n');
     verdict_text_of(&sb, &t, &in->verdict);
-    strbuf_addf(&sb, "\n%s/report/report.html\n", in->o->out);
+    strbuf_addf(&sb, "\n%s/" LAYOUT_IN_REPORT(LAYOUT_REPORT_HTML) "\n", in->o->out);
     out_text(&sb);
     strbuf_release(&sb);
     return 0;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/show.h"
 #include "base/strbuf.h"
 #include "base/text.h"
@@ -140,7 +141,7 @@ int cmd_init(const struct ctl_options *o, enum exit_code *code, struct err *err)
     if (rc != 0) {
         return rc;
     }
-    char *path = path_join(folder, "grid.toml");
+    char *path = path_join(folder, LAYOUT_GRID);
     if (file_kind_at(path) != FILE_ABSENT) {
         rc = err_set(err, ERR_EXISTS, "%s exists already and is left unchanged", path);
     } else {

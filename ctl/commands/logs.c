@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/show.h"
 #include "base/text.h"
 #include "base/xalloc.h"
@@ -196,7 +197,7 @@ static int print_attempt(const struct ctl_options *o, const cJSON *attempt, stru
                 answer_text(attempt, "folder", "?"));
     int rc = answer_bool(attempt, "live") ? 0 : print_ending(o, answer_int(attempt, "no", 0), err);
     for (size_t i = 0; i < 2 && rc == 0; i++) {
-        show_printf(stdout, "── %s\n", i == 0 ? "stderr.log" : "stdout.log");
+        show_printf(stdout, "── %s\n", i == 0 ? LAYOUT_STDERR : LAYOUT_STDOUT);
         rc = print_tail(&logs[i], o->lines, err);
     }
     if (rc == 0 && o->follow && answer_bool(attempt, "live")) {

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/show.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
@@ -62,9 +63,9 @@ int cmd_report(const struct ctl_options *o, enum exit_code *code, struct err *er
     if (rc != 0) {
         return rc;
     }
-    char *report = path_join(folder, "report");
-    char *verdict = path_join(report, "verdict.json");
-    char *html = path_join(report, "report.html");
+    char *report = path_join(folder, LAYOUT_REPORT);
+    char *verdict = path_join(report, LAYOUT_VERDICT);
+    char *html = path_join(report, LAYOUT_REPORT_HTML);
     if (file_kind_at(verdict) != FILE_REGULAR) {
         rc = err_set(err, ERR_REFUSED, "%.150s: no report before there is a verdict",
                      strrchr(folder, '/') + 1); /* an absolute path */

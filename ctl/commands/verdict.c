@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/layout.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 #include "ctl/local_answers.h"
@@ -62,7 +63,7 @@ int cmd_verdict(const struct ctl_options *o, enum exit_code *code, struct err *e
         !cJSON_IsObject(json_member(answer, "verdict"))) {
         rc = err_set(err, ERR_NOT_FOUND,
                      "%s cannot be read; `preregctl stop` and `preregd serve` write it again",
-                     answer_text(answer, "path", "verdict.json"));
+                     answer_text(answer, "path", LAYOUT_VERDICT));
     }
     if (rc == 0) {
         *code = (enum exit_code)answer_int(answer, "exit_code", EXIT_ANY);

@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/export_parts.h"
 #include "ctl/receipt/hosts.h"
@@ -22,9 +23,6 @@
 #include "ctl/receipt/tar.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/lock/imported.h"
-
-#define ORIGIN_MAX ((size_t)64 * 1024)
-#define STAMP_MAX  ((size_t)1 << 20)
 
 /* ---- copying ---- */
 
@@ -84,10 +82,10 @@ static int copy_stamp(const struct exporting *x, struct err *err)
     cJSON *o = NULL;
     const char *grid = NULL;
     struct err ignored;
-    char *origin = path_join(x->from, "origin.json");
+    char *origin = path_join(x->from, LAYOUT_ORIGIN);
     char *here = path_join(x->from, RECEIPT_LOCK);
     int rc = 0;
-    if (json_read_file(origin, ORIGIN_MAX, &o, &ignored) == 0 &&
+    if (json_read_file(origin, LAYOUT_ORIGIN_MAX, &o, &ignored) == 0 &&
         json_get_string(o, "path", &grid, &ignored) == 0) {
         char *there = lock_path_of(grid);
         char *folder = path_folder(grid);
@@ -117,7 +115,7 @@ static int check_stamp(const struct exporting *x, struct err *err)
     char *lock = path_join(x->to, RECEIPT_LOCK);
     int rc = 0;
     if (file_kind_at(tsr) == FILE_REGULAR) {
-        rc = file_read(tsr, STAMP_MAX, &stamp, err);
+        rc = file_read(tsr, LAYOUT_TSR_MAX, &stamp, err);
         rc = rc == 0 ? digest_file(lock, &d, NULL, err) : rc;
         if (rc == 0 && memmem(stamp.buf, stamp.len, d.bytes, sizeof(d.bytes)) == NULL) {
             rc = err_set(err, ERR_LOCK,
@@ -134,19 +132,21 @@ static int check_stamp(const struct exporting *x, struct err *err)
 /* Copies everything; each pair is the name in the program's folder and the name in the receipt. */
 static int copy_all(const struct exporting *x, struct err *err)
 {
-    static const char *const must[][2] = {{"grid.toml", RECEIPT_GRID},
-                                          {"grid.toml.lock", RECEIPT_LOCK},
-                                          {"report/verdict.json", RECEIPT_VERDICT},
-                                          {"report/provenance.json", RECEIPT_PROVENANCE}};
-    static const char *const may[][2] = {{RECEIPT_TSQ, RECEIPT_TSQ},
-                                         {RECEIPT_TSR, RECEIPT_TSR},
-                                         {"report/instruments.json", RECEIPT_INSTRUMENTS},
-                                         {"report/report.html", "report.html"},
-                                         {"report/report.md", "report.md"},
-                                         {"report/report.json", "report.json"}};
-    static const char *const executed[][2] = {{"journal.jsonl", RECEIPT_JOURNAL}};
-    static const char *const imported[][2] = {{"records.json", RECEIPT_GIVEN},
-                                              {IMPORTED_FILE, RECEIPT_IMPORTED}};
+    static const char *const must[][2] = {
+        {LAYOUT_GRID, RECEIPT_GRID},
+        {LAYOUT_LOCK, RECEIPT_LOCK},
+        {LAYOUT_IN_REPORT(LAYOUT_VERDICT), RECEIPT_VERDICT},
+        {LAYOUT_IN_REPORT(LAYOUT_PROVENANCE), RECEIPT_PROVENANCE}};
+    static const char *const may[][2] = {
+        {RECEIPT_TSQ, RECEIPT_TSQ},
+        {RECEIPT_TSR, RECEIPT_TSR},
+        {LAYOUT_IN_REPORT(LAYOUT_INSTRUMENTS), RECEIPT_INSTRUMENTS},
+        {LAYOUT_IN_REPORT(LAYOUT_REPORT_HTML), LAYOUT_REPORT_HTML},
+        {LAYOUT_IN_REPORT(LAYOUT_REPORT_MD), LAYOUT_REPORT_MD},
+        {LAYOUT_IN_REPORT(LAYOUT_REPORT_JSON), LAYOUT_REPORT_JSON}};
+    static const char *const executed[][2] = {{LAYOUT_JOURNAL, RECEIPT_JOURNAL}};
+    static const char *const imported[][2] = {{LAYOUT_RECORDS, RECEIPT_GIVEN},
+                                              {LAYOUT_IMPORTED, RECEIPT_IMPORTED}};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < ARRAY_LEN(must); i++) {
         rc = copy(x->from, must[i][0], x->to, must[i][1], err);
@@ -160,10 +160,10 @@ static int copy_all(const struct exporting *x, struct err *err)
         rc = copy(x->from, pair[0], x->to, pair[1], err);
     }
     if (rc != 0 || (!x->imported && copy_stamp(x, err) != 0) || check_stamp(x, err) != 0 ||
-        (!x->imported && copy_folder(x, RERUN_FOLDER, err) != 0)) {
+        (!x->imported && copy_folder(x, LAYOUT_RERUNS, err) != 0)) {
         return err->code;
     }
-    return copy_folder(x, AMENDMENT_FOLDER, err);
+    return copy_folder(x, LAYOUT_AMENDMENTS, err);
 }
 
 /* ---- checks ---- */
@@ -172,7 +172,7 @@ static int copy_all(const struct exporting *x, struct err *err)
  * that file after the end only. */
 static int check_has_verdict(const struct exporting *x, struct err *err)
 {
-    char *path = path_join(x->from, "report/verdict.json");
+    char *path = path_join(x->from, LAYOUT_IN_REPORT(LAYOUT_VERDICT));
     bool there = file_kind_at(path) == FILE_REGULAR;
     free(path);
     return there ? 0
@@ -186,7 +186,7 @@ static int check_has_verdict(const struct exporting *x, struct err *err)
 static int load(struct exporting *x, struct err *err)
 {
     struct diag diag;
-    char *grid = path_join(x->from, "grid.toml");
+    char *grid = path_join(x->from, LAYOUT_GRID);
     diag_init(&diag, grid);
     int rc = program_load(grid, &x->program, &diag, err);
     rc = rc == 0 ? lock_read_amended(x->from, &x->lock, err) : rc;

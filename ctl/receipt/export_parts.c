@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/parts.h"
 #include "ctl/receipt/plan.h"
@@ -46,8 +47,8 @@ static int write_text(const struct making *m, const char *name, const struct str
 static char *result_path(const struct making *m, size_t task)
 {
     const struct plan_program *p = m->x->program;
-    return xasprintf("%s/cells/%s/%s/result.json", m->x->from, p->cells[task / p->n_stages].folder,
-                     p->stages[task % p->n_stages].name);
+    return xasprintf("%s/" LAYOUT_CELLS "/%s/%s/" LAYOUT_RESULT, m->x->from,
+                     p->cells[task / p->n_stages].folder, p->stages[task % p->n_stages].name);
 }
 
 /* Reads a result, which must have the digest in the journal, and adds it to the evidence. */
@@ -55,7 +56,7 @@ static int read_result(struct making *m, size_t task, struct strbuf *text, cJSON
 {
     char *path = result_path(m, task);
     const size_t n_stages = m->x->program->n_stages;
-    int rc = file_read(path, RECEIPT_RESULT_MAX, text, m->err);
+    int rc = file_read(path, LAYOUT_RESULT_MAX, text, m->err);
     if (rc == 0) {
         const struct digest d = digest_bytes(text->buf, text->len);
         if (!digest_equal(&d, &m->history.tasks[task].result) || strlen(text->buf) != text->len) {
@@ -118,7 +119,7 @@ static int read_given(struct making *m)
 {
     cJSON *given = NULL;
     char *path = path_join(m->x->to, RECEIPT_GIVEN);
-    int rc = json_read_file(path, REPLAY_RECORDS_BYTES_MAX, &given, m->err);
+    int rc = json_read_file(path, LAYOUT_RECORDS_MAX, &given, m->err);
     rc = rc == 0 ? evidence_read_records(&m->evidence, given, m->err) : rc;
     cJSON_Delete(given);
     free(path);
@@ -151,7 +152,7 @@ static int write_environment(struct making *m, const cJSON *provenance)
 static int write_apparatus(struct making *m, const cJSON *provenance)
 {
     const cJSON *a = NULL;
-    char *folder = path_join(m->x->to, "apparatus");
+    char *folder = path_join(m->x->to, LAYOUT_APPARATUS);
     int rc = 0;
     cJSON_ArrayForEach(a, json_member(provenance, "apparatus"))
     {

@@ -6,14 +6,15 @@
 
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/export_parts.h"
 #include "ctl/receipt/layout.h"
 
 #define SUMS_MAX ((size_t)1 << 20)
 
-static const char *const REPORTED[] = {RECEIPT_VERDICT, RECEIPT_PROVENANCE, RECEIPT_INSTRUMENTS,
-                                       "report.html",   "report.md",        "report.json"};
+static const char *const REPORTED[] = {RECEIPT_VERDICT,    RECEIPT_PROVENANCE, RECEIPT_INSTRUMENTS,
+                                       LAYOUT_REPORT_HTML, LAYOUT_REPORT_MD,   LAYOUT_REPORT_JSON};
 #define N_WITHOUT_REPORT 2 /* the daemon writes these itself */
 
 /* The line of digest, two spaces and name must be among the sums. */
@@ -44,7 +45,7 @@ static int check_copy(const struct exporting *x, const char *name, const char *p
 int export_check_report(const struct exporting *x, struct err *err)
 {
     struct strbuf sums = STRBUF_INIT;
-    char *path = path_join(x->from, "report/SHA256SUMS");
+    char *path = path_join(x->from, LAYOUT_IN_REPORT(LAYOUT_SUMS));
     const bool has_sums = file_kind_at(path) == FILE_REGULAR;
     int rc = has_sums ? file_read(path, SUMS_MAX, &sums, err) : 0;
     for (size_t i = has_sums ? 0 : N_WITHOUT_REPORT; rc == 0 && i < ARRAY_LEN(REPORTED); i++) {

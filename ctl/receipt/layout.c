@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/layout.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/rerun_file.h"
@@ -34,9 +35,9 @@ static const struct {
     {RECEIPT_VERDICT, NEED_ALL, NEED_ALL},
     {RECEIPT_PROVENANCE, NEED_ALL, NEED_ALL},
     {RECEIPT_INSTRUMENTS, NEED_NONE, NEED_ALL},
-    {"report.html", NEED_NONE, NEED_ALL},
-    {"report.md", NEED_NONE, NEED_ALL},
-    {"report.json", NEED_NONE, NEED_ALL},
+    {LAYOUT_REPORT_HTML, NEED_NONE, NEED_ALL},
+    {LAYOUT_REPORT_MD, NEED_NONE, NEED_ALL},
+    {LAYOUT_REPORT_JSON, NEED_NONE, NEED_ALL},
 };
 
 /* Whether the name begins with the prefix. */
@@ -62,8 +63,8 @@ static const char *stem_of(const char *name, const char *prefix, const char *suf
 static bool is_amendment(const char *name)
 {
     size_t n = 0;
-    const char *stem = stem_of(name, "amendments/", ".json", &n);
-    stem = stem != NULL ? stem : stem_of(name, "amendments/", ".toml", &n);
+    const char *stem = stem_of(name, LAYOUT_AMENDMENTS "/", ".json", &n);
+    stem = stem != NULL ? stem : stem_of(name, LAYOUT_AMENDMENTS "/", ".toml", &n);
     return stem != NULL && n == 4 && strspn(stem, "0123456789") == 4;
 }
 
@@ -71,7 +72,7 @@ static bool is_amendment(const char *name)
 static bool is_apparatus(const char *name)
 {
     size_t n = 0;
-    const char *stem = stem_of(name, "apparatus/", ".json", &n);
+    const char *stem = stem_of(name, LAYOUT_APPARATUS "/", ".json", &n);
     if (stem == NULL || n > 64) {
         return false;
     }
@@ -84,7 +85,7 @@ static bool is_apparatus(const char *name)
 /* reruns/NAME.json */
 static bool is_rerun(const char *name)
 {
-    static const char prefix[] = RERUN_FOLDER "/";
+    static const char prefix[] = LAYOUT_RERUNS "/";
     return has_prefix(name, prefix) && rerun_file_is_name(name + sizeof(prefix) - 1);
 }
 

@@ -19,34 +19,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/layout.h"
+
 #define RECEIPT_SCHEMA 2
 
 #define RECEIPT_VERIFY      "VERIFY.md"
-#define RECEIPT_SUMS        "SHA256SUMS"
+#define RECEIPT_SUMS        LAYOUT_SUMS
 #define RECEIPT_STATEMENT   "statement.json"
-#define RECEIPT_GRID        "grid.toml"
-#define RECEIPT_LOCK        "grid.toml.lock"
-#define RECEIPT_TSQ         "grid.toml.lock.tsq"
-#define RECEIPT_TSR         "grid.toml.lock.tsr"
-#define RECEIPT_JOURNAL     "journal.jsonl"
+#define RECEIPT_GRID        LAYOUT_GRID
+#define RECEIPT_LOCK        LAYOUT_LOCK
+#define RECEIPT_TSQ         LAYOUT_TSQ
+#define RECEIPT_TSR         LAYOUT_TSR
+#define RECEIPT_JOURNAL     LAYOUT_JOURNAL
 #define RECEIPT_RECORDS     "records.jsonl"
 #define RECEIPT_ENVIRONMENT "environment.jsonl"
-#define RECEIPT_IMPORTED    "imported.json"
-#define RECEIPT_GIVEN       "records.json" /* of an imported program */
+#define RECEIPT_IMPORTED    LAYOUT_IMPORTED
+#define RECEIPT_GIVEN       LAYOUT_RECORDS /* of an imported program */
 #define RECEIPT_COVERAGE    "coverage.json"
-#define RECEIPT_VERDICT     "verdict.json"
-#define RECEIPT_PROVENANCE  "provenance.json"
-#define RECEIPT_INSTRUMENTS "instruments.json"
+#define RECEIPT_VERDICT     LAYOUT_VERDICT
+#define RECEIPT_PROVENANCE  LAYOUT_PROVENANCE
+#define RECEIPT_INSTRUMENTS LAYOUT_INSTRUMENTS
 #define RECEIPT_SIGNATURES  "signatures/"
 
 /* Limits; over one of them a receipt is refused before it is read. */
-#define RECEIPT_FILES_MAX      ((size_t)25000)     /* two for each of 9999 amendments, and some */
-#define RECEIPT_NAME_MAX       ((size_t)120)       /* bytes */
-#define RECEIPT_FILE_BYTES_MAX ((int64_t)4 << 30)  /* of journal.jsonl and records.jsonl */
-#define RECEIPT_WHOLE_MAX      ((int64_t)1 << 30)  /* of any other: read in one piece */
+#define RECEIPT_FILES_MAX      ((size_t)25000)    /* two for each of 9999 amendments, and some */
+#define RECEIPT_NAME_MAX       ((size_t)120)      /* bytes */
+#define RECEIPT_FILE_BYTES_MAX ((int64_t)4 << 30) /* of journal.jsonl and records.jsonl */
+#define RECEIPT_WHOLE_MAX      ((int64_t)LAYOUT_REPORT_MAX) /* of any other: read in one piece */
 #define RECEIPT_BYTES_MAX      ((int64_t)8 << 30)  /* of all files; ustar holds no more of one */
-#define RECEIPT_LINE_MAX       ((size_t)100 << 20) /* six bytes for each of a result's 16 MiB */
-#define RECEIPT_RESULT_MAX     ((size_t)16 << 20)
+#define RECEIPT_LINE_MAX       ((size_t)100 << 20) /* an escaped byte of a result may take six */
 #define RECEIPT_STATEMENT_MAX  ((int64_t)16 << 20) /* of statement.json */
 #define RECEIPT_SIGNATURES_MAX ((size_t)1000)      /* of different bytes */
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/layout.h"
 #include "prereg/amend/amendment.h"
 
 /* Turns the plan's first error, with its line, into the fault. */
@@ -52,7 +53,7 @@ int plan_at_head(const struct receipt_files *files, const struct lock *lock, con
     if (lock_at_head(lock, head, &then, err) != 0) {
         return mismatch_code(err);
     }
-    char *name = amendment_file(AMENDMENT_FOLDER, then->n_amendments, "toml");
+    char *name = amendment_file(LAYOUT_AMENDMENTS, then->n_amendments, "toml");
     int rc = plan_read(files, name, out, err);
     if (rc == 0) {
         err_at(err, name, 0);

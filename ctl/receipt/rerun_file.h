@@ -29,7 +29,6 @@
 #include "base/err.h"
 #include "prereg/program/program.h"
 
-#define RERUN_FOLDER    "reruns" /* in a program's folder and in a receipt */
 #define RERUN_SCHEMA    1
 #define RERUN_LEVEL     "re-executed"
 #define RERUN_BYTES_MAX ((size_t)64 << 20)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/verify_parts.h"
 #include "prereg/program/analysis.h"
@@ -102,7 +103,7 @@ static int check_told(struct verifying *v, const struct plan_apparatus *a, const
 /* One file of apparatus/: known to plan or journal, equal to its entry in provenance.json. */
 static int check_file(struct verifying *v, const char *name)
 {
-    static const char prefix[] = "apparatus/";
+    static const char prefix[] = LAYOUT_APPARATUS "/";
     const char *stem = name + strlen(prefix);
     if (strncmp(name, prefix, strlen(prefix)) != 0) {
         return 0;
@@ -165,7 +166,7 @@ int verify_apparatus(struct verifying *v)
         rc = check_file(v, v->files.items[i].name);
     }
     for (size_t i = 0; rc == 0 && i < v->program->n_apparatus; i++) {
-        char *name = xasprintf("apparatus/%s.json", v->program->apparatus[i].name);
+        char *name = xasprintf(LAYOUT_APPARATUS "/%s.json", v->program->apparatus[i].name);
         if (!files_have(&v->files, name)) {
             err_at(v->err, name, 0);
             rc = err_set(v->err, ERR_LOCK, "is missing, and the plan demands this check");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/verify_parts.h"
 #include "prereg/amend/amend_known.h"
@@ -269,7 +270,7 @@ static int check_amendment(struct verifying *v, size_t number, double row)
                 continue;
             }
             const cJSON *told = find_attempt(known, check->string, no);
-            char *file = amendment_file(AMENDMENT_FOLDER, number, "json");
+            char *file = amendment_file(LAYOUT_AMENDMENTS, number, "json");
             err_at(v->err, file, 0);
             free(file);
             if (told == NULL) {

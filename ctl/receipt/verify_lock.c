@@ -4,12 +4,15 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/nodes.h"
 #include "ctl/receipt/plan.h"
 #include "ctl/receipt/verify_parts.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/lock/imported.h"
+
+#define AMENDMENTS LAYOUT_AMENDMENTS "/"
 
 /* A lock made for an import pins nothing, so no executed receipt can have it. */
 static int check_kind(struct verifying *v)
@@ -28,7 +31,7 @@ static int check_last_text(struct verifying *v)
 {
     struct strbuf present = STRBUF_INIT;
     struct strbuf last = STRBUF_INIT;
-    char *name = xasprintf("amendments/%04zu.toml", v->lock->n_amendments);
+    char *name = amendment_file(LAYOUT_AMENDMENTS, v->lock->n_amendments, "toml");
     int rc = 0;
     if (v->lock->n_amendments > 0) {
         rc = files_read(&v->files, RECEIPT_GRID, &present, v->err);
@@ -49,7 +52,8 @@ static int check_nothing_beyond(struct verifying *v)
 {
     for (size_t i = 0; i < v->files.n; i++) {
         const char *name = v->files.items[i].name;
-        const char *number = strncmp(name, "amendments/", 11) == 0 ? name + 11 : "0000";
+        const char *number =
+            strncmp(name, AMENDMENTS, strlen(AMENDMENTS)) == 0 ? name + strlen(AMENDMENTS) : "0000";
         if (strtoul(number, NULL, 10) > v->lock->n_amendments) {
             err_at(v->err, name, 0);
             return err_set(v->err, ERR_LOCK,
@@ -92,8 +96,9 @@ static size_t last_amendment(const struct verifying *v)
     for (size_t i = 0; i < v->files.n; i++) {
         const char *name = v->files.items[i].name;
         const size_t len = strlen(name);
-        if (strncmp(name, "amendments/", 11) == 0 && strcmp(name + len - 5, ".json") == 0) {
-            n = strtoul(name + 11, NULL, 10); /* they are in order */
+        if (strncmp(name, AMENDMENTS, strlen(AMENDMENTS)) == 0 &&
+            strcmp(name + len - 5, ".json") == 0) {
+            n = strtoul(name + strlen(AMENDMENTS), NULL, 10); /* they are in order */
         }
     }
     return n;
@@ -103,7 +108,7 @@ static size_t last_amendment(const struct verifying *v)
 static int read_amendment(struct verifying *v, struct amendment_chain *chain)
 {
     cJSON *amendment = NULL;
-    char *name = amendment_file(AMENDMENT_FOLDER, chain->n + 1, "json");
+    char *name = amendment_file(LAYOUT_AMENDMENTS, chain->n + 1, "json");
     int rc = files_read_json(&v->files, name, &amendment, v->err);
     if (rc == 0 && amendments_append(chain, v->lock->root, amendment, v->err) != 0) {
         cJSON_Delete(amendment);
@@ -158,7 +163,7 @@ int verify_amended(struct verifying *v)
     int rc = 0;
     for (size_t n = 1; rc == 0 && (row != NULL || file != NULL); n++) {
         char name[40];
-        (void)snprintf(name, sizeof(name), "amendments/%04zu.json", n);
+        (void)snprintf(name, sizeof(name), LAYOUT_AMENDMENTS "/%04zu.json", n);
         err_at(v->err, file != NULL ? name : RECEIPT_JOURNAL, 0);
         if (row == NULL || file == NULL) {
             return file == NULL

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/nodes.h"
 #include "ctl/receipt/rerun_file.h"
@@ -62,7 +63,7 @@ static int take_file(struct rerun_reading *r, const char *name)
 /* Lists the rerun files with their cells, sorted by cell as the records are. */
 static int list_files(struct rerun_reading *r)
 {
-    static const char prefix[] = RERUN_FOLDER "/";
+    static const char prefix[] = LAYOUT_RERUNS "/";
     const struct receipt_files *files = &r->v->files;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < files->n; i++) {

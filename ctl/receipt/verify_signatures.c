@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/verify_parts.h"
 #include "prereg/amend/amendment.h"
@@ -73,7 +74,7 @@ static int check_amendment(struct verifying *v, const cJSON *amendment, size_t n
     char what[40];
     char name[40];
     (void)snprintf(what, sizeof(what), "amendment %zu", number);
-    (void)snprintf(name, sizeof(name), "amendments/%04zu.json", number);
+    (void)snprintf(name, sizeof(name), LAYOUT_AMENDMENTS "/%04zu.json", number);
     err_at(v->err, name, 0);
     if (is_unsigned(amendment)) {
         return unsigned_part(v, what);

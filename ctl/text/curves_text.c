@@ -13,10 +13,9 @@
 #include "base/attempt_name.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 
-#define EVENTS_BYTES_MAX ((size_t)1 << 28)
-#define EVENTS_FILE      "events.jsonl"
 /* the code point of the empty pattern; each dot is a bit below */
 #define BRAILLE 0x2800u
 #define DOTS_X  2 /* of a character */
@@ -72,7 +71,7 @@ static void read_events(struct curve_points *c, const char *path, const char *na
 {
     struct strbuf text = STRBUF_INIT;
     struct err ignored;
-    if (file_read(path, EVENTS_BYTES_MAX, &text, &ignored) == 0) {
+    if (file_read(path, LAYOUT_EVENTS_ALL_MAX, &text, &ignored) == 0) {
         const char *end = text.buf + text.len;
         const char *stop = NULL;
         for (const char *at = text.buf; (stop = memchr(at, '\n', (size_t)(end - at))) != NULL;
@@ -89,7 +88,7 @@ void curve_points_read(struct curve_points *c, const char *task_folder, const ch
     struct err ignored;
     if (attempt_list(task_folder, &names, &ignored) == 0) {
         for (size_t i = 0; i < names.n; i++) { /* a later attempt replaces what it repeats */
-            char *path = xasprintf("%s/%s/" EVENTS_FILE, task_folder, names.names[i]);
+            char *path = xasprintf("%s/%s/" LAYOUT_EVENTS, task_folder, names.names[i]);
             read_events(c, path, name);
             free(path);
         }

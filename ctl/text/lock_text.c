@@ -12,6 +12,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/show.h"
 #include "base/text.h"
 #include "base/xalloc.h"
@@ -24,8 +25,8 @@
 void lock_paths_init(struct lock_paths *paths, const char *program_path)
 {
     paths->lock = lock_path_of(program_path);
-    paths->tsq = xasprintf("%s.tsq", paths->lock);
-    paths->tsr = xasprintf("%s.tsr", paths->lock);
+    paths->tsq = xasprintf("%s" LAYOUT_TSQ_SUFFIX, paths->lock);
+    paths->tsr = xasprintf("%s" LAYOUT_TSR_SUFFIX, paths->lock);
 }
 
 void lock_paths_release(struct lock_paths *paths)
@@ -68,7 +69,7 @@ static void print_request(const struct lock_paths *paths)
         "  curl -sS -H 'Content-Type: application/timestamp-query' --data-binary @%s \\\n"
         "       -o %s URL-OF-THE-AUTHORITY\n"
         "  preregctl lock --verify --ca CERTIFICATES.pem %.*s\n",
-        paths->tsq, paths->tsq, paths->tsr, (int)(strlen(paths->lock) - strlen(".lock")),
+        paths->tsq, paths->tsq, paths->tsr, (int)(strlen(paths->lock) - strlen(LAYOUT_LOCK_SUFFIX)),
         paths->lock);
 }
 

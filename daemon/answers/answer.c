@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/core/explain.h"
@@ -23,7 +24,8 @@
 #include "prereg/program/verdict_kind.h"
 #include "state/store/run_history.h"
 
-#define VERDICT_BYTES_MAX ((size_t)8 * 1024 * 1024)
+/* A larger verdict.json is not in the answer, which has other members, too. */
+#define ANSWERED_VERDICT_MAX (RPC_RESPONSE_MAX / 2)
 
 /* ---- ping, status ---- */
 
@@ -129,11 +131,11 @@ static cJSON *verdict_json_of(const struct shell *sh, struct hosted *h)
     }
     struct err err;
     cJSON *verdict = NULL;
-    char *path = path_join(h->folder, "report/verdict.json");
+    char *path = path_join(h->folder, LAYOUT_IN_REPORT(LAYOUT_VERDICT));
     verdict_kind_put(o, h->status.outcome);
     json_put_string(o, "path", path);
     json_put(o, "runs", runs_of(sh, h));
-    if (json_read_file(path, VERDICT_BYTES_MAX, &verdict, &err) != 0) {
+    if (json_read_file(path, ANSWERED_VERDICT_MAX, &verdict, &err) != 0) {
         log_warn("%s", err.msg);
         json_put_null(o, "verdict");
     } else {
@@ -162,7 +164,7 @@ static int answer_report(struct answer_context *ctx, const cJSON *params, cJSON 
     if (rc != 0) {
         return rc;
     }
-    char *folder = path_join(h->folder, "report");
+    char *folder = path_join(h->folder, LAYOUT_REPORT);
     *result = json_object();
     json_put_string(*result, "program", h->id);
     json_put_string(*result, "folder", folder);

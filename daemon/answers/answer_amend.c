@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/answers/amend_commit.h"
@@ -75,7 +76,7 @@ static int check_amended(const struct plan_program *now, const struct plan_progr
 static int read_then(struct amend_job *j)
 {
     struct amend_prepared *p = j->prepared;
-    int rc = file_read(j->path, HOSTED_FILE_MAX, &p->text, &j->err);
+    int rc = file_read(j->path, LAYOUT_GRID_MAX, &p->text, &j->err);
     if (rc == 0) { /* parses the bytes that were read: an editor may be changing the file */
         rc = bundle_parse_text(&p->text, j->now->origin, &p->bundle, &j->err);
     }
@@ -121,8 +122,8 @@ static int check_result(struct amend_job *j, uint32_t task, const struct plan_me
 {
     cJSON *result = NULL;
     char *folder = hosted_task_folder(j->hosted, task);
-    char *path = path_join(folder, RESULT_FILE);
-    int rc = json_read_file_lax(path, RESULT_BYTES_MAX, &result, &j->err);
+    char *path = path_join(folder, LAYOUT_RESULT);
+    int rc = json_read_file_lax(path, LAYOUT_RESULT_MAX, &result, &j->err);
     if (rc == 0 && json_member(json_member(result, "metrics"), m->metric) == NULL) {
         char *name = hosted_task_name(j->hosted, task);
         rc = err_set(&j->err, ERR_REFUSED,

@@ -14,6 +14,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/xalloc.h"
@@ -148,7 +149,7 @@ static int read_amended(struct submit_job *j, const struct known *k, const struc
         strbuf_add_count(&j->notes, (int64_t)j->bundle->lock->n_amendments, "amendment",
                          "amendments");
         strbuf_addf(&j->notes, ", head %s: %s %s/%s\n", j->bundle->lock->head, is, k->folder,
-                    HOSTED_PROGRAM_FILE);
+                    LAYOUT_GRID);
     }
     bundle_unref(submitted);
     return rc;
@@ -158,7 +159,7 @@ static int read_amended(struct submit_job *j, const struct known *k, const struc
  * first reading only found out whose it is. */
 static int read_text(struct submit_job *j, const char *lock_path)
 {
-    int rc = file_read(j->path, HOSTED_FILE_MAX, &j->text, &j->err);
+    int rc = file_read(j->path, LAYOUT_GRID_MAX, &j->text, &j->err);
     rc = rc != 0 ? rc : bundle_load_text(&j->text, lock_path, j->path, &j->bundle, &j->err);
     return rc != 0 ? rc : check_allowed(j, j->bundle->lock, lock_path);
 }
@@ -264,13 +265,13 @@ static int make_target(const char *work, const char *target, struct err *err)
 static int make_cells(const struct submit_job *j, struct err *err)
 {
     const struct plan_program *p = j->bundle->program;
-    char *cells = path_join(j->folder, "cells");
+    char *cells = path_join(j->folder, LAYOUT_CELLS);
     int rc = 0;
     if (p->run.work == NULL || file_kind_at(cells) == FILE_FOLDER) {
         rc = dir_make_below(j->folder, cells, true, err);
     } else {
         char *work = path_absolute(p->folder, p->run.work);
-        char *target = xasprintf("%s/%s/cells", work, j->id);
+        char *target = xasprintf("%s/%s/" LAYOUT_CELLS, work, j->id);
         rc = make_target(work, target, err);
         if (rc == 0 && symlink(target, cells) != 0 && errno != EEXIST) {
             rc = err_set_errno(err, errno, "link %s", cells);
@@ -303,7 +304,7 @@ static int check_same_root(const struct submit_job *j, const char *lock_path, st
  * the two. */
 static int check_not_amended(const struct submit_job *j, struct err *err)
 {
-    char *amendments = path_join(j->folder, AMENDMENT_FOLDER);
+    char *amendments = path_join(j->folder, LAYOUT_AMENDMENTS);
     char *first = amendment_file(amendments, 1, "json");
     int rc = file_kind_at(first) == FILE_ABSENT
                  ? 0
@@ -336,7 +337,7 @@ static int copy_lock(const struct submit_job *j, const char *to, struct err *err
 
 static int make_folder(struct submit_job *j)
 {
-    char *lock_path = path_join(j->folder, HOSTED_LOCK_FILE);
+    char *lock_path = path_join(j->folder, LAYOUT_LOCK);
     int rc = dir_make_below(j->state, j->folder, true, &j->err);
     if (rc == 0) {
         rc = check_same_root(j, lock_path, &j->err);
@@ -358,8 +359,8 @@ static int prepare_program(struct submit_job *j)
         return rc;
     }
     j->id = lock_program_id(j->bundle->lock);
-    j->folder = xasprintf("%s/programs/%s", j->state, j->id);
-    char *objects = path_join(j->state, "objects");
+    j->folder = layout_program(j->state, j->id);
+    char *objects = path_join(j->state, LAYOUT_OBJECTS);
     rc = dir_make_below(j->state, objects, true, &j->err);
     free(objects);
     if (rc == 0) {
@@ -474,7 +475,7 @@ static int check_head(struct submit_job *j, const struct hosted *h)
 static int put_text(struct submit_job *j)
 {
     const struct strbuf *text = j->again.path != NULL ? &j->again.text : &j->text;
-    char *path = path_join(j->folder, HOSTED_PROGRAM_FILE);
+    char *path = path_join(j->folder, LAYOUT_GRID);
     int rc = load_save_origin(j->folder, j->path, &j->err);
     rc = rc != 0 ? rc : file_write_atomic(path, text->buf, text->len, 0600, &j->err);
     free(path);

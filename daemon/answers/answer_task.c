@@ -6,15 +6,15 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "daemon/answers/answer.h"
+#include "daemon/core/core.h"
 #include "daemon/core/explain.h"
 #include "daemon/program/inputs.h"
 #include "daemon/program/prepare.h"
 #include "daemon/shell/attempts.h"
 #include "daemon/shim/files.h"
-
-#define IDLE_LIMIT 3 /* restarts in a row without progress block a task */
 
 /* The task's attempt in flight; NULL when none is. */
 static const struct shell_attempt *live_of(const struct shell *sh, const struct hosted *h,
@@ -78,7 +78,7 @@ static cJSON *cell_json(const struct shell *sh, const struct hosted *h, size_t c
     const struct plan_program *p = h->bundle->program;
     cJSON *o = json_object();
     cJSON *tasks = json_array();
-    char *folder = xasprintf("%s/cells/%s", h->folder, p->cells[cell].folder);
+    char *folder = xasprintf("%s/" LAYOUT_CELLS "/%s", h->folder, p->cells[cell].folder);
     json_put_string(o, "name", p->cells[cell].name);
     json_put_string(o, "folder", folder);
     for (size_t s = 0; s < p->n_stages; s++) {
@@ -214,7 +214,7 @@ static void put_budgets(cJSON *o, const struct hosted *h, uint32_t task)
     json_put(budgets, "crashes", budget(t->crashes, run->crashes));
     json_put(budgets, "attempts", budget(t->spent, run->attempts));
     json_put(budgets, "no_progress",
-             budget(t->idle, run->crashes > IDLE_LIMIT ? run->crashes : IDLE_LIMIT));
+             budget(t->idle, run->crashes > CORE_IDLE_MAX ? run->crashes : CORE_IDLE_MAX));
     json_put(o, "budgets", budgets);
 }
 
@@ -257,9 +257,9 @@ static int push_attempt(void *ctx, uint32_t task, const struct attempt_row *a, s
     json_put_string(o, "id", a->id);
     json_put_string(o, "folder", folder);
     if (l->files) {
-        put_file(o, "stdout", folder, SHIM_STDOUT_FILE);
-        put_file(o, "stderr", folder, SHIM_STDERR_FILE);
-        put_file(o, "events", folder, TASK_EVENTS_FILE);
+        put_file(o, "stdout", folder, LAYOUT_STDOUT);
+        put_file(o, "stderr", folder, LAYOUT_STDERR);
+        put_file(o, "events", folder, LAYOUT_EVENTS);
     } else {
         put_ending(o, a);
     }

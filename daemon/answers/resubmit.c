@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/program/run_text.h"
 
@@ -26,15 +27,15 @@ static int make_text(struct again *a, const struct plan_program *submitted, stru
 {
     struct strbuf present = STRBUF_INIT;
     struct strbuf from = STRBUF_INIT;
-    char *path = path_join(a->folder, HOSTED_PROGRAM_FILE);
-    int rc = file_read(path, HOSTED_FILE_MAX, &present, err);
+    char *path = path_join(a->folder, LAYOUT_GRID);
+    int rc = file_read(path, LAYOUT_GRID_MAX, &present, err);
     rc = rc != 0 ? rc : bundle_parse_text(&present, a->path, &a->bundle, err);
     if (rc == 0 && program_same_run(a->bundle->program, submitted)) {
         strbuf_add(&a->text, present.buf, present.len);
     } else if (rc == 0) {
         bundle_unref(a->bundle);
         a->bundle = NULL;
-        rc = file_read(a->path, HOSTED_FILE_MAX, &from, err);
+        rc = file_read(a->path, LAYOUT_GRID_MAX, &from, err);
         if (rc == 0) {
             run_text_replace(present.buf, from.buf, &a->text);
             rc = bundle_parse_text(&a->text, a->path, &a->bundle, err);
@@ -60,7 +61,7 @@ static int take_text(struct again *a, const struct plan_program *submitted, stru
     if (a->as_locked) {
         return make_text(a, submitted, err);
     }
-    int rc = file_read(a->path, HOSTED_FILE_MAX, &a->text, err);
+    int rc = file_read(a->path, LAYOUT_GRID_MAX, &a->text, err);
     return rc != 0 ? rc : bundle_parse_text(&a->text, a->path, &a->bundle, err);
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "daemon/answers/answer.h"
 #include "daemon/core/explain.h"
@@ -239,7 +240,7 @@ static cJSON *verdict_json(const struct hosted *h)
         return cJSON_CreateNull();
     }
     cJSON *o = json_object();
-    char *path = path_join(h->folder, "report/verdict.json");
+    char *path = path_join(h->folder, LAYOUT_IN_REPORT(LAYOUT_VERDICT));
     verdict_kind_put(o, h->status.outcome);
     json_put_string(o, "path", path);
     free(path);
@@ -268,7 +269,7 @@ static void put_succession(cJSON *o, const struct shell *sh, const struct hosted
 static void put_identity(cJSON *o, const struct hosted *h)
 {
     const struct plan_program *p = h->bundle->program;
-    char *work = path_join(h->folder, "cells");
+    char *work = path_join(h->folder, LAYOUT_CELLS);
     char *real = realpath(work, NULL);
     json_put_string(o, "id", h->id);
     json_put_string(o, "name", p->name);
@@ -348,7 +349,7 @@ cJSON *summary_json(const struct shell *sh, const struct hosted *h)
     json_put_int(o, "garbage_lines", malformed);
     json_put(o, "not_running", not_running_json(sh, h));
     json_put(o, "verdict", verdict_json(h));
-    char *report = path_join(h->folder, "report/report.html");
+    char *report = path_join(h->folder, LAYOUT_IN_REPORT(LAYOUT_REPORT_HTML));
     const bool has_report = h->report_ready || (h->status.reported && shell_has_report(h));
     json_put_string(o, "report", has_report ? report : NULL);
     json_put_string(o, "report_why", has_report ? NULL : h->report_why);

@@ -263,7 +263,7 @@ void attempt_said(struct core *c, struct live *l, const struct core_event *ev)
         l->deadline_ms = l->mark_ms + live_deadline_span(c, l);
         set_timer(c, l, l->deadline_ms);
     }
-    if (l->row.malformed > MALFORMED_MAX) {
+    if (l->row.malformed > CORE_MALFORMED_MAX) {
         want_end(c, l, CAUSE_BAD_RESULT);
     }
 }
@@ -281,7 +281,7 @@ static void end_attempt(struct core *c, struct live *l, const char *text)
     assert(l->row.reason < END_REASON_NR && l->phase != LIVE_VERIFYING);
     bool unseen = l->phase == LIVE_STARTING; /* it was never seen running */
     bool may_be_done =
-        l->row.reason == END_EXITED && l->row.code == 0 && l->row.malformed <= MALFORMED_MAX;
+        l->row.reason == END_EXITED && l->row.code == 0 && l->row.malformed <= CORE_MALFORMED_MAX;
     l->health = HEALTH_DEAD;
     if (task_at(c, l)->ending == CAUSE_NONE && may_be_done) {
         if (unseen) {

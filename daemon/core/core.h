@@ -29,6 +29,11 @@
 #include "daemon/core/event.h"
 #include "state/rows.h"
 
+/* Restarts in a row without progress that block a task; more only where [run] crashes is more. */
+#define CORE_IDLE_MAX 3u
+/* Lines of events.jsonl that are not events; more end the attempt as bad_result. */
+#define CORE_MALFORMED_MAX 100
+
 struct core;
 
 struct core_config {

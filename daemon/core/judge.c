@@ -6,8 +6,8 @@
  *                      machine's or a person's doing) once the attempt had carried the work further
  *   the program's own  what never launched, or could not be prepared or spawned
  *   neither            no_space, which pauses the program instead
- * IDLE_MAX ends in a row without progress ([run] crashes, if that is more) block the task whatever
- * their cause was.
+ * CORE_IDLE_MAX ends in a row without progress ([run] crashes, if that is more) block the task
+ * whatever their cause was.
  */
 #include "daemon/core/internal.h"
 
@@ -29,7 +29,7 @@ static enum cause cause_of_code(int code)
  * unless the host was lost. */
 enum cause judge_cause(const struct live *l)
 {
-    if (l->row.malformed > MALFORMED_MAX) {
+    if (l->row.malformed > CORE_MALFORMED_MAX) {
         return CAUSE_BAD_RESULT;
     }
     if (l->kill_cause != CAUSE_NONE && l->row.reason != END_HOST_LOST) {
@@ -136,7 +136,7 @@ struct judgement judge_end(struct core *c, struct core_task *t, const struct cor
     t->crashes += !spares_crashes;
     t->idle = (uint16_t)(t->idle + (ran && !l->progressed && t->idle < UINT16_MAX));
     t->no_space = 0;
-    uint32_t idle_max = s->crashes > IDLE_MAX ? s->crashes : IDLE_MAX;
+    uint32_t idle_max = s->crashes > CORE_IDLE_MAX ? s->crashes : CORE_IDLE_MAX;
     bool over = (!spares_crashes && t->crashes >= s->crashes) || t->spent >= s->attempts ||
                 t->idle >= idle_max;
     if (over) {

@@ -14,11 +14,7 @@
 #include "daemon/core/core.h"
 #include "prereg/program/stage_set.h"
 
-#define NOWHERE UINT32_MAX
-#define IDLE_MAX                                                                                   \
-    3u /* restarts in a row without progress; more only where [run] crashes is more                \
-        */
-#define MALFORMED_MAX   100
+#define NOWHERE         UINT32_MAX
 #define WIDEN           5  /* of a measured section */
 #define MEASURED_MIN    3u /* intervals seen before a measured deadline is believed */
 #define DEADLINE_MAX_MS (INT64_C(24) * 60 * 60 * 1000) /* of a measured deadline */

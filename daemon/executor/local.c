@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/xalloc.h"
@@ -302,7 +303,7 @@ static void explain_unlaunched(struct local_run *r, struct attempt_end *end)
                        (long long)(r->owner->young_ms / 1000));
         return;
     }
-    char *path = path_join(r->folder, SHIM_OWN_LOG);
+    char *path = path_join(r->folder, LAYOUT_SHIM_LOG);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd >= 0) {
         text_last_line(fd, 0, words, sizeof(words));

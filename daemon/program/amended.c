@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/program/apparatus.h"
@@ -24,7 +25,7 @@
 static int read_back(const char *path, const struct strbuf *text, struct err *err)
 {
     struct strbuf back = STRBUF_INIT;
-    int rc = file_read(path, HOSTED_FILE_MAX, &back, err);
+    int rc = file_read(path, LAYOUT_GRID_MAX, &back, err);
     if (rc == 0 && (back.len != text->len || memcmp(back.buf, text->buf, text->len) != 0)) {
         rc = err_set(err, ERR_IO, "%s does not read back as it was written", path);
     }
@@ -45,8 +46,8 @@ int amended_catch_up(struct hosted *h, struct err *err)
 /* 0000.toml keeps the text as submitted; it is copied once, before the first amendment. */
 int amended_write(const char *folder, const struct amend_prepared *p, struct err *err)
 {
-    char *amendments = path_join(folder, AMENDMENT_FOLDER);
-    char *program = path_join(folder, HOSTED_PROGRAM_FILE);
+    char *amendments = path_join(folder, LAYOUT_AMENDMENTS);
+    char *program = path_join(folder, LAYOUT_GRID);
     char *first = amendment_file(amendments, 0, "toml");
     char *toml = amendment_file(amendments, p->core.number, "toml");
     char *json = amendment_file(amendments, p->core.number, "json");
@@ -74,7 +75,7 @@ int amended_write(const char *folder, const struct amend_prepared *p, struct err
 void amended_take_back(const char *folder, uint32_t number)
 {
     static const char *const kinds[] = {"json", "toml"};
-    char *amendments = path_join(folder, AMENDMENT_FOLDER);
+    char *amendments = path_join(folder, LAYOUT_AMENDMENTS);
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         char *path = amendment_file(amendments, number, kinds[i]);
         (void)unlink(path);

@@ -16,6 +16,7 @@
 #include "base/attempt_name.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "daemon/program/prepare.h"
@@ -192,9 +193,9 @@ bool apparatus_is_current(const struct plan_apparatus *a, const struct bundle *b
 {
     cJSON *task = NULL;
     struct err ignored;
-    char *path = path_join(attempt_folder, TASK_FILE);
+    char *path = path_join(attempt_folder, LAYOUT_TASK);
     bool same = false;
-    if (json_read_file(path, HOSTED_FILE_MAX, &task, &ignored) == 0) {
+    if (json_read_file(path, LAYOUT_TASK_MAX, &task, &ignored) == 0) {
         const cJSON *asked = json_member(task, "apparatus");
         const cJSON *stage = json_member(task, "stage");
         cJSON *params = task_params(b->program, b->lock, 0, a->stage);
@@ -211,7 +212,7 @@ bool apparatus_is_current(const struct plan_apparatus *a, const struct bundle *b
 
 void apparatus_last_words(const char *attempt_folder, char *text, size_t size)
 {
-    char *path = path_join(attempt_folder, SHIM_STDERR_FILE);
+    char *path = path_join(attempt_folder, LAYOUT_STDERR);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     text[0] = '\0';
     if (fd >= 0) {
@@ -232,9 +233,9 @@ static cJSON *last_result(const struct hosted *h, uint32_t task)
     char *folder = hosted_task_folder(h, task);
     if (attempt_list(folder, &names, &ignored) == 0) {
         for (size_t i = names.n; result == NULL && i-- > 0;) {
-            char *path = xasprintf("%s/%s/%s", folder, names.names[i], RESULT_FILE);
+            char *path = xasprintf("%s/%s/%s", folder, names.names[i], LAYOUT_RESULT);
             if (file_kind_at(path) == FILE_REGULAR &&
-                json_read_file_lax(path, RESULT_BYTES_MAX, &result, &ignored) != 0) {
+                json_read_file_lax(path, LAYOUT_RESULT_MAX, &result, &ignored) != 0) {
                 result = NULL;
             }
             free(path);
@@ -348,7 +349,7 @@ static int verify_one(const struct hosted *h, const struct plan_apparatus *a, ui
     double value = 0;
     cJSON *result = NULL;
     char *folder = hosted_task_folder(h, task);
-    char *path = path_join(folder, RESULT_FILE);
+    char *path = path_join(folder, LAYOUT_RESULT);
     int rc = accepted_read(path, digest, &result, err);
     if (rc == 0 && apparatus_judge(a, result, &value, text, sizeof(text)) != RESULT_VALID) {
         rc = err_set(err, ERR_LOCK, "%s", text);

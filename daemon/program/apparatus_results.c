@@ -8,6 +8,7 @@
 #include "base/attempt_name.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "daemon/program/apparatus.h"
 #include "prereg/amend/amend_known.h"
@@ -90,11 +91,11 @@ static cJSON *result_of(const struct lock *lock, const char *name, const char *a
     cJSON *task = NULL;
     cJSON *result = NULL;
     cJSON *o = NULL;
-    char *asked = path_join(attempt, TASK_FILE);
-    char *came = path_join(attempt, RESULT_FILE);
+    char *asked = path_join(attempt, LAYOUT_TASK);
+    char *came = path_join(attempt, LAYOUT_RESULT);
     if (file_kind_at(came) == FILE_REGULAR &&
-        json_read_file(asked, HOSTED_FILE_MAX, &task, &ignored) == 0) {
-        if (json_read_file_lax(came, RESULT_BYTES_MAX, &result, &ignored) != 0) {
+        json_read_file(asked, LAYOUT_TASK_MAX, &task, &ignored) == 0) {
+        if (json_read_file_lax(came, LAYOUT_RESULT_MAX, &result, &ignored) != 0) {
             result = NULL; /* shown as not measured */
         }
         o = told(lock, name, task, result);

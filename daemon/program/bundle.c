@@ -9,6 +9,7 @@
 
 #include "base/diag.h"
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "prereg/amend/amend_sign.h"
 #include "prereg/amend/amendment.h"
@@ -28,7 +29,7 @@ static int parse_program(const char *program_path, const char *origin, struct pl
                          struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
-    int rc = file_read(program_path, HOSTED_FILE_MAX, &text, err);
+    int rc = file_read(program_path, LAYOUT_GRID_MAX, &text, err);
     rc = rc != 0 ? rc : parse_text(&text, origin, out, err);
     strbuf_release(&text);
     return rc;
@@ -82,7 +83,7 @@ static int check_signers(const struct bundle *b, struct err *err)
 int bundle_load_own(const char *folder, const char *origin, struct bundle **out, struct err *err)
 {
     struct bundle *b = NULL;
-    char *program_path = path_join(folder, HOSTED_PROGRAM_FILE);
+    char *program_path = path_join(folder, LAYOUT_GRID);
     *out = NULL;
     int rc = bundle_parse(program_path, origin, &b, err);
     if (rc == 0) {
@@ -132,7 +133,7 @@ int bundle_load(const char *program_path, const char *lock_path, const char *ori
 {
     struct strbuf text = STRBUF_INIT;
     *out = NULL;
-    int rc = file_read(program_path, HOSTED_FILE_MAX, &text, err);
+    int rc = file_read(program_path, LAYOUT_GRID_MAX, &text, err);
     rc = rc != 0 ? rc : bundle_load_text(&text, lock_path, origin, out, err);
     strbuf_release(&text);
     return rc;

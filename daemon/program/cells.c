@@ -4,6 +4,7 @@
 #include "daemon/program/cells.h"
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 
 /* One cell is enough: where a task was accepted, its cell's folder exists. */
@@ -26,7 +27,7 @@ int cells_check(const struct hosted *h, bool used, struct err *err)
 {
     enum file_kind kind = FILE_ABSENT;
     bool found = !used;
-    char *cells = path_join(h->folder, "cells");
+    char *cells = path_join(h->folder, LAYOUT_CELLS);
     int rc = file_look(cells, &kind, err);
     if (rc == 0 && kind != FILE_FOLDER) {
         rc = err_set(err, ERR_NOT_FOUND,

@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "daemon/program/result.h"
 
@@ -113,7 +114,7 @@ static void collect(struct name_list *files, struct name_list *folders, const ch
     if (cJSON_IsString(items)) {
         add_file(files, folders, folder, items->valuestring);
     }
-    add_file(files, folders, folder, RESULT_FILE);
+    add_file(files, folders, folder, LAYOUT_RESULT);
 }
 
 /* The attempt's folder, then those above it: a name is synced after what it names. */

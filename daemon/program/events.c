@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/text.h"
+#include "daemon/core/core.h"
 
 /* An unknown section keeps the one before. */
 static void take_section(const cJSON *o, struct events_said *out)
@@ -84,8 +86,8 @@ void events_take(const char *text, size_t len, struct events_said *out)
     while (at < len) {
         const char *nl = memchr(text + at, '\n', len - at);
         size_t n = nl == NULL ? len - at : (size_t)(nl - (text + at));
-        if (n > EVENTS_LINE_MAX) {
-            out->malformed += EVENTS_MALFORMED_MAX + 1;
+        if (n > LAYOUT_EVENTS_LINE_MAX) {
+            out->malformed += CORE_MALFORMED_MAX + 1;
             out->n_bytes = len;
             return;
         }

@@ -14,9 +14,7 @@
 #include "base/err.h"
 #include "state/rows.h"
 
-#define EVENTS_LINE_MAX      ((size_t)64 * 1024)
-#define EVENTS_MALFORMED_MAX 100 /* more end the attempt as bad_result */
-#define EVENTS_UNIT_SIZE     16
+#define EVENTS_UNIT_SIZE 16
 
 struct events_said {
     size_t n_bytes;       /* consumed: up to the end of the last whole line */
@@ -30,8 +28,8 @@ struct events_said {
     int64_t malformed;
 };
 
-/* Reads the whole lines of text. A line over EVENTS_LINE_MAX, whole or not, breaks the protocol:
- * it counts as more than EVENTS_MALFORMED_MAX malformed ones and everything is consumed. */
+/* Reads the whole lines of text. A line over LAYOUT_EVENTS_LINE_MAX, whole or not, breaks the
+ * protocol: it counts as more than CORE_MALFORMED_MAX malformed ones and everything is consumed. */
 void events_take(const char *text, size_t len, struct events_said *out);
 
 #endif

@@ -14,6 +14,7 @@
 #include "base/attempt_name.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "daemon/program/amended.h"
 #include "daemon/program/durable.h"
@@ -103,7 +104,7 @@ struct hosted *hosted_new(uint32_t no, const char *state, const char *id)
     struct hosted *h = xcalloc(1, sizeof(*h));
     h->no = no;
     h->id = xstrdup(id);
-    h->folder = xasprintf("%s/programs/%s", state, id);
+    h->folder = layout_program(state, id);
     h->pins = pin_cache_create();
     h->syncs = sync_group_new();
     return h;
@@ -334,10 +335,10 @@ char *hosted_task_folder(const struct hosted *h, uint32_t task)
 {
     const struct plan_program *p = h->plan->program;
     if (hosted_is_check(h, task)) {
-        return xasprintf("%s/apparatus/%s", h->folder, h->checks[task - h->n_tasks].name);
+        return layout_check(h->folder, h->checks[task - h->n_tasks].name);
     }
-    return xasprintf("%s/cells/%s/%s", h->folder, p->cells[hosted_cell(h, task)].folder,
-                     p->stages[hosted_stage(h, task)].name);
+    return layout_task(h->folder, p->cells[hosted_cell(h, task)].folder,
+                       p->stages[hosted_stage(h, task)].name);
 }
 
 char *hosted_attempt_folder(const struct hosted *h, uint32_t task, uint32_t no, const char *id)

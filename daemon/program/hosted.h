@@ -20,11 +20,6 @@
 #include "prereg/program/program.h"
 #include "state/store/store.h"
 
-#define HOSTED_PROGRAM_FILE "grid.toml"
-#define HOSTED_LOCK_FILE    "grid.toml.lock"
-#define HOSTED_ORIGIN_FILE  "origin.json"
-#define HOSTED_FILE_MAX     ((size_t)16 * 1024 * 1024)
-
 struct bundle {
     unsigned refs;
     struct plan_program *program;

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "daemon/program/cells.h"
 #include "daemon/program/result.h"
@@ -14,7 +15,7 @@ int accepted_read(const char *path, const struct digest *digest, cJSON **out, st
 {
     struct strbuf text = STRBUF_INIT;
     *out = NULL;
-    int rc = file_read(path, RESULT_BYTES_MAX, &text, err);
+    int rc = file_read(path, LAYOUT_RESULT_MAX, &text, err);
     if (rc == 0) {
         struct digest found = digest_bytes(text.buf, text.len);
         rc = digest_equal(&found, digest)
@@ -29,14 +30,14 @@ int accepted_read(const char *path, const struct digest *digest, cJSON **out, st
 static int read_result(const struct accepted *in, cJSON **result, struct err *err)
 {
     enum file_kind kind = FILE_ABSENT;
-    char *path = path_join(in->folder, RESULT_FILE);
+    char *path = path_join(in->folder, LAYOUT_RESULT);
     int rc = file_look(path, &kind, err);
     if (rc == 0) {
-        rc = kind == FILE_ABSENT ? err_set(err, ERR_NOT_FOUND, RESULT_FILE " is gone")
+        rc = kind == FILE_ABSENT ? err_set(err, ERR_NOT_FOUND, LAYOUT_RESULT " is gone")
                                  : accepted_read(path, &in->digest, result, err);
     }
     if (rc == ERR_CORRUPT) {
-        rc = err_set(err, ERR_CORRUPT, RESULT_FILE " was changed");
+        rc = err_set(err, ERR_CORRUPT, LAYOUT_RESULT " was changed");
     }
     free(path);
     return rc;

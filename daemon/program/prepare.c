@@ -21,6 +21,7 @@
 #include "base/digest_meter.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/program/apparatus.h"
@@ -58,8 +59,7 @@ static int check_copies(struct hosted *h, const struct bundle *b, struct err *er
  * their present digests, zero for one that cannot be read. */
 static bool copies_are_known(struct hosted *h, struct digest sum[COPIES_NR], struct err *err)
 {
-    static const char *const names[COPIES_NR] = {HOSTED_PROGRAM_FILE, HOSTED_LOCK_FILE,
-                                                 AMENDMENT_FOLDER};
+    static const char *const names[COPIES_NR] = {LAYOUT_GRID, LAYOUT_LOCK, LAYOUT_AMENDMENTS};
     bool known = true;
     for (size_t i = 0; i < COPIES_NR; i++) {
         char *path = path_join(h->folder, names[i]);
@@ -319,7 +319,7 @@ static int write_task(const struct prepare *p, struct err *err)
                                  .n_resume = n_resume,
                                  .memory_bytes = s->run.memory_bytes};
         cJSON *o = task_json_build(prog, p->bundle->lock, &a);
-        rc = write_line(p->folder, TASK_FILE, o, err);
+        rc = write_line(p->folder, LAYOUT_TASK, o, err);
         cJSON_Delete(o);
     }
     free_list(resume, n_resume);
@@ -360,7 +360,7 @@ char *prepare_disk_name(const char *folder, bool of_cells)
 {
     char target[PATH_MAX];
     char *cells =
-        path_join(folder, "cells"); /* STATE/programs/ID/cells, or a link to WORK/ID/cells */
+        path_join(folder, LAYOUT_CELLS); /* STATE/programs/ID/cells, or a link to WORK/ID/cells */
     ssize_t n = of_cells ? readlink(cells, target, sizeof(target) - 1) : -1;
     target[n > 0 ? n : 0] = '\0';
     char *inner = path_folder(n > 0 ? target : folder);
@@ -376,7 +376,7 @@ static int check_room_at(const char *folder, bool of_cells, int tenths, struct e
 {
     struct disk_room room;
     const char *what = NULL;
-    char *path = of_cells ? path_join(folder, "cells") : xstrdup(folder);
+    char *path = of_cells ? path_join(folder, LAYOUT_CELLS) : xstrdup(folder);
     const bool short_of = disk_room(path, &room) && !disk_has_room(&room, tenths, &what);
     free(path);
     if (!short_of) {
@@ -459,7 +459,7 @@ int prepare_attempt(const struct prepare *p, struct strbuf *spec, enum core_star
             rc = write_task(p, err);
         }
         if (rc == 0) {
-            rc = write_line(p->folder, TASK_EVENTS_FILE, NULL, err);
+            rc = write_line(p->folder, LAYOUT_EVENTS, NULL, err);
         }
         if (rc == 0) {
             rc = add_spec(p, argv, spec, err);

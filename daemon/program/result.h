@@ -15,9 +15,6 @@
 #include "prereg/task/task.h"
 #include "prereg/task/task_result.h"
 
-#define RESULT_FILE      TASK_RESULT_FILE
-#define RESULT_BYTES_MAX TASK_RESULT_BYTES_MAX
-
 struct accepted_list;
 
 struct result_source {

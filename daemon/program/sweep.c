@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 
-#define CHECKPOINT_FOLDER "checkpoint"
 #define CHECKPOINT_PREFIX "step-"
 #define CHECKPOINT_WHOLE  "manifest.json" /* written last */
 #define N_KEPT            2
@@ -92,7 +92,7 @@ static void collect(const char *attempt, size_t age, struct checkpoints *out)
 {
     struct name_list list = {0};
     struct err ignored;
-    char *folder = path_join(attempt, CHECKPOINT_FOLDER);
+    char *folder = path_join(attempt, LAYOUT_CHECKPOINT);
     if (file_kind_at(folder) == FILE_FOLDER && dir_list(folder, &list, &ignored) == 0) {
         for (size_t i = 0; i < list.n; i++) {
             int64_t step = step_of(folder, list.names[i]);
@@ -130,11 +130,11 @@ void sweep_attempts(char *const *folders, size_t n)
 
 void sweep_state(const char *state)
 {
-    static const char *const OWN[] = {".", "amendments", "report"};
+    static const char *const OWN[] = {".", LAYOUT_AMENDMENTS, LAYOUT_REPORT};
     struct name_list programs = {0};
     struct err ignored;
-    char *root = path_join(state, "programs");
-    char *objects = path_join(state, "objects");
+    char *root = path_join(state, LAYOUT_PROGRAMS);
+    char *objects = path_join(state, LAYOUT_OBJECTS);
     remove_temps(state, TEMP_AGE_S);
     remove_temps(objects, TEMP_AGE_S);
     if (file_kind_at(root) == FILE_FOLDER && dir_list(root, &programs, &ignored) == 0) {

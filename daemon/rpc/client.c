@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "daemon/rpc/owner.h"
@@ -71,11 +72,11 @@ int rpc_state_folder(char **out, struct err *err)
 static int socket_address(const char *folder, struct sockaddr_un *addr, struct err *err)
 {
     *addr = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int n = snprintf(addr->sun_path, sizeof(addr->sun_path), "%s/%s", folder, RPC_SOCKET_NAME);
+    int n = snprintf(addr->sun_path, sizeof(addr->sun_path), "%s/%s", folder, LAYOUT_SOCKET);
     if (n < 0 || (size_t)n >= sizeof(addr->sun_path)) {
         return err_set(err, ERR_RANGE,
                        "the state folder's path is too long for a socket (%zu bytes at most): %s",
-                       sizeof(addr->sun_path) - sizeof(RPC_SOCKET_NAME) - 1, folder);
+                       sizeof(addr->sun_path) - sizeof(LAYOUT_SOCKET) - 1, folder);
     }
     return 0;
 }

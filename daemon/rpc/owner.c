@@ -15,11 +15,11 @@
 #include <sys/sysmacros.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "daemon/rpc/schema.h"
 
-#define LOCK_NAME     "state.lock"
 #define LOCKS_MAX     ((size_t)16 << 20)
 #define STAT_MAX      4096
 #define NUMBER_MAX    64
@@ -114,7 +114,7 @@ static pid_t noted_owner(const char *lock)
 
 bool rpc_owner_find(const char *state_folder, struct rpc_owner *out)
 {
-    char *lock = path_join(state_folder, LOCK_NAME);
+    char *lock = path_join(state_folder, LAYOUT_STATE_LOCK);
     bool lock_held = false;
     bool folder_held = false;
     struct err ignored;
@@ -164,7 +164,7 @@ int rpc_owner_unreachable(const char *state_folder, struct err *err)
     struct rpc_owner owner;
     if (!rpc_owner_find(state_folder, &owner)) {
         return err_set(err, ERR_NO_DAEMON,
-                       "no daemon answers at %s/" RPC_SOCKET_NAME
+                       "no daemon answers at %s/" LAYOUT_SOCKET
                        " (`preregd serve` or `preregd submit` starts one)",
                        state_folder);
     }
@@ -172,7 +172,7 @@ int rpc_owner_unreachable(const char *state_folder, struct err *err)
     const int rc = say_common(ERR_NO_DAEMON, state_folder, &owner, err);
     return rc != 0 ? rc
                    : err_set(err, ERR_NO_DAEMON,
-                             "preregd (process %ld) does not listen at %s/" RPC_SOCKET_NAME
+                             "preregd (process %ld) does not listen at %s/" LAYOUT_SOCKET
                              ": it is starting, or "
                              "makes a deleted socket again within seconds. If not: `kill %ld`, "
                              "then `preregd serve`",

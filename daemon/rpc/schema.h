@@ -19,7 +19,6 @@
 #include "base/strbuf.h"
 
 #define RPC_SCHEMA         1
-#define RPC_SOCKET_NAME    "preregd.sock"
 #define RPC_REQUEST_MAX    ((size_t)1024 * 1024)      /* one line, newline included */
 #define RPC_RESPONSE_MAX   ((size_t)16 * 1024 * 1024) /* one line, newline included */
 #define RPC_CLIENTS_MAX    64                         /* more get ERR_BUSY and are closed */

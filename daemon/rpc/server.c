@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/rpc/schema.h"
@@ -397,7 +398,7 @@ int server_open(uv_loop_t *loop, const char *state, const struct server_handler 
     s->handler = *handler;
     s->loop = loop;
     s->state = xstrdup(state);
-    s->path = path_join(state, RPC_SOCKET_NAME);
+    s->path = path_join(state, LAYOUT_SOCKET);
     (void)uv_pipe_init(loop, &s->listener, 0);
     (void)uv_timer_init(loop, &s->events);
     s->listener.data = s->events.data = s;

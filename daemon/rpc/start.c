@@ -9,11 +9,11 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "daemon/rpc/client.h"
 #include "daemon/rpc/owner.h"
 
-#define LOG_NAME       "preregd.log"
 #define LOG_READ_MAX   ((size_t)64 << 20)
 #define START_PAUSE_MS 20
 #define START_LIMIT_MS 20000
@@ -108,7 +108,7 @@ int rpc_start_daemon(const char *state_folder, struct err *err)
     }
     if (rc == 0) {
         char *program = path_join(own.buf, "preregd");
-        char *log = path_join(state_folder, LOG_NAME);
+        char *log = path_join(state_folder, LAYOUT_LOG);
         rc = setenv("PREREGD_STATE", state_folder, 1) == 0
                  ? 0
                  : err_set_errno(err, errno, "set PREREGD_STATE");

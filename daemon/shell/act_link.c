@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/program/result.h"
@@ -22,7 +23,7 @@
 /* In one step: a reader sees the old link or the new one. */
 static int replace_link(const char *folder, const char *target, const char *path)
 {
-    char *temp = path_join(folder, ".result.json.new");
+    char *temp = path_join(folder, "." LAYOUT_RESULT ".new");
     (void)unlink(temp);
     int why = symlink(target, temp) != 0 || rename(temp, path) != 0 ? errno : 0;
     free(temp);
@@ -31,7 +32,7 @@ static int replace_link(const char *folder, const char *target, const char *path
 
 static int link_at(const char *folder, const char *target, struct err *err)
 {
-    char *path = path_join(folder, RESULT_FILE);
+    char *path = path_join(folder, LAYOUT_RESULT);
     int why = symlink(target, path) == 0 ? 0 : errno;
     if (why == EEXIST) {
         why = replace_link(folder, target, path);
@@ -133,7 +134,7 @@ void shell_link_result(struct shell *sh, const struct core_act *act)
     char *folder = hosted_task_folder(h, act->task);
     if (rc == 0) {
         char *attempt = hosted_attempt_folder(h, act->task, a.attempt_no, a.attempt_id);
-        char *target = path_join(path_name(attempt), RESULT_FILE);
+        char *target = path_join(path_name(attempt), LAYOUT_RESULT);
         rc = link_at(folder, target, &err);
         free(target);
         free(attempt);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/xalloc.h"
@@ -138,7 +139,7 @@ void shell_close_report(struct hosted *h)
 static void last_words(const struct hosted *h, char out[LOG_WORDS_MAX])
 {
     char tail[LOG_WORDS_MAX];
-    char *path = path_join(h->folder, "report.log");
+    char *path = path_join(h->folder, LAYOUT_REPORT_LOG);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     const off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
     const off_t from = end > (off_t)sizeof(tail) ? end - (off_t)sizeof(tail) : 0;
@@ -243,7 +244,7 @@ static void run_report(struct shell *sh, struct hosted *h)
     r->process.data = r->limit.data = r;
     int rc = path_of_self(&own, &err) == 0 ? 0 : UV_ENOENT;
     char *program = path_join(own.buf, "prereg-report");
-    char *log_path = path_join(h->folder, "report.log");
+    char *log_path = path_join(h->folder, LAYOUT_REPORT_LOG);
     int log = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     (void)uv_timer_init(&sh->loop, &r->limit);
     rc = rc == 0 ? spawn_report(r, program, h->folder, log) : rc;
@@ -280,7 +281,7 @@ static void run_again(struct shell *sh, struct hosted *h)
 static struct timespec changed_at(const struct hosted *h, const char *name, bool *there)
 {
     struct stat st = {0};
-    char *path = xasprintf("%s/report/%s", h->folder, name);
+    char *path = xasprintf("%s/" LAYOUT_REPORT "/%s", h->folder, name);
     *there = stat(path, &st) == 0 && S_ISREG(st.st_mode);
     free(path);
     return st.st_mtim;
@@ -291,8 +292,8 @@ static struct timespec changed_at(const struct hosted *h, const char *name, bool
 bool shell_has_report(const struct hosted *h)
 {
     bool there[2];
-    const struct timespec sums = changed_at(h, "SHA256SUMS", &there[0]);
-    const struct timespec verdict = changed_at(h, "verdict.json", &there[1]);
+    const struct timespec sums = changed_at(h, LAYOUT_SUMS, &there[0]);
+    const struct timespec verdict = changed_at(h, LAYOUT_VERDICT, &there[1]);
     return there[0] && there[1] &&
            (sums.tv_sec > verdict.tv_sec ||
             (sums.tv_sec == verdict.tv_sec && sums.tv_nsec >= verdict.tv_nsec));
@@ -316,9 +317,9 @@ void shell_mend_report(struct shell *sh, struct hosted *h)
 static void on_write_work(struct job *job)
 {
     struct report_job *j = (struct report_job *)job;
-    char *folder = path_join(j->hosted->folder, "report");
-    char *verdict = path_join(folder, "verdict.json");
-    char *provenance = path_join(folder, "provenance.json");
+    char *folder = path_join(j->hosted->folder, LAYOUT_REPORT);
+    char *verdict = path_join(folder, LAYOUT_VERDICT);
+    char *provenance = path_join(folder, LAYOUT_PROVENANCE);
     if (j->rc == 0) {
         j->rc = dir_make_below(j->hosted->folder, folder, true, &j->err);
     }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/program/apparatus.h"
@@ -110,7 +111,7 @@ static void post_end(struct shell_attempt *a)
 /* Without following links or waiting for a FIFO: the worker owns the file. */
 static ssize_t read_events(const struct shell_attempt *a, char *buffer)
 {
-    char *path = path_join(a->folder, TASK_EVENTS_FILE);
+    char *path = path_join(a->folder, LAYOUT_EVENTS);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     free(path);
     if (fd < 0) {
@@ -126,7 +127,7 @@ static ssize_t read_events(const struct shell_attempt *a, char *buffer)
 static bool take_some(struct shell_attempt *a)
 {
     struct events_said said;
-    ssize_t n = a->malformed > EVENTS_MALFORMED_MAX ? 0 : read_events(a, a->shell->read_buffer);
+    ssize_t n = a->malformed > CORE_MALFORMED_MAX ? 0 : read_events(a, a->shell->read_buffer);
     if (n <= 0) {
         return false;
     }
@@ -248,7 +249,7 @@ void attempt_listen(struct shell_attempt *a)
     if (a->has_watch || a->closing) {
         return;
     }
-    char *path = path_join(a->folder, TASK_EVENTS_FILE);
+    char *path = path_join(a->folder, LAYOUT_EVENTS);
     if (uv_fs_event_init(&a->shell->loop, &a->watch) == 0) {
         a->watch.data = a;
         a->has_watch = true;

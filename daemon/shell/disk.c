@@ -6,6 +6,7 @@
  * other way. ACT_WATCH_DISK and ACT_WATCH_DATA need nothing more than that.
  */
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/program/prepare.h"
@@ -32,7 +33,7 @@ struct room_job {
 static int try_one(const char *folder, bool of_cells, struct err *err)
 {
     struct err why;
-    char *path = of_cells ? path_join(folder, "cells") : xstrdup(folder);
+    char *path = of_cells ? path_join(folder, LAYOUT_CELLS) : xstrdup(folder);
     int rc = disk_try(path, DISK_TRY_BYTES, &why);
     if (rc == ERR_NO_SPACE) {
         char *disk = prepare_disk_name(folder, of_cells);

@@ -12,20 +12,19 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/shell/add_program.h"
 #include "prereg/amend/amend_heal.h"
 
-#define ORIGIN_MAX ((size_t)64 * 1024)
-
 int load_origin(const char *folder, char **origin, struct err *err)
 {
     cJSON *o = NULL;
     const char *path = NULL;
-    char *file = path_join(folder, HOSTED_ORIGIN_FILE);
+    char *file = path_join(folder, LAYOUT_ORIGIN);
     *origin = NULL;
-    int rc = json_read_file(file, ORIGIN_MAX, &o, err);
+    int rc = json_read_file(file, LAYOUT_ORIGIN_MAX, &o, err);
     if (rc == 0) {
         rc = json_get_string(o, "path", &path, err);
     }
@@ -40,7 +39,7 @@ int load_origin(const char *folder, char **origin, struct err *err)
 int load_save_origin(const char *folder, const char *origin, struct err *err)
 {
     cJSON *o = json_object();
-    char *file = path_join(folder, HOSTED_ORIGIN_FILE);
+    char *file = path_join(folder, LAYOUT_ORIGIN);
     json_put_int(o, "schema", 1);
     json_put_string(o, "path", origin);
     int rc = json_write_file(file, o, 0600, err);
@@ -98,7 +97,7 @@ static bool verdict_is_there(const struct hosted *h, const struct program_row *s
 {
     struct digest d;
     struct err err;
-    char *path = path_join(h->folder, "report/verdict.json");
+    char *path = path_join(h->folder, LAYOUT_IN_REPORT(LAYOUT_VERDICT));
     bool same = digest_file(path, &d, NULL, &err) == 0 && digest_equal(&d, &status->verdict_digest);
     free(path);
     return same;

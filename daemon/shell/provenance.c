@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/machine.h"
 #include "base/xalloc.h"
 #include "daemon/program/apparatus.h"
@@ -130,7 +131,7 @@ static cJSON *said_at_start(const char *folder)
     char head[4096];
     cJSON *line = NULL;
     struct err ignored;
-    char *path = path_join(folder, TASK_EVENTS_FILE);
+    char *path = path_join(folder, LAYOUT_EVENTS);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     ssize_t n = fd < 0 ? 0 : pread(fd, head, sizeof(head), 0);
     const char *end = n > 0 ? memchr(head, '\n', (size_t)n) : NULL;
@@ -165,12 +166,12 @@ static void put_said(cJSON *o, const char *folder, int64_t threads)
     cJSON *result = NULL;
     struct err ignored;
     const char *blas = NULL;
-    char *path = path_join(folder, RESULT_FILE);
+    char *path = path_join(folder, LAYOUT_RESULT);
     cJSON *start = said_at_start(folder);
     if (start != NULL) {
         take_said(start, &blas, &threads);
     }
-    if (json_read_file_lax(path, RESULT_BYTES_MAX, &result, &ignored) == 0 &&
+    if (json_read_file_lax(path, LAYOUT_RESULT_MAX, &result, &ignored) == 0 &&
         cJSON_IsObject(json_member(result, "facts"))) {
         take_said(json_member(result, "facts"), &blas, &threads);
     }

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "daemon/program/apparatus.h"
 #include "daemon/program/cells.h"
@@ -29,7 +30,7 @@ static int add_result(struct verdict_job *j, struct evidence *e, uint32_t task)
 {
     cJSON *result = NULL;
     char *folder = hosted_task_folder(j->hosted, task);
-    char *path = path_join(folder, RESULT_FILE);
+    char *path = path_join(folder, LAYOUT_RESULT);
     int rc = accepted_read(path, &j->ends[task].digest, &result, &j->err);
     if (rc != 0) {
         char *name = hosted_task_name(j->hosted, task);
@@ -136,7 +137,7 @@ static int plan_then(const struct verdict_job *j, struct bundle **out, struct er
     if (rc != 0) {
         return rc;
     }
-    char *folder = path_join(j->hosted->folder, AMENDMENT_FOLDER);
+    char *folder = path_join(j->hosted->folder, LAYOUT_AMENDMENTS);
     char *path = amendment_file(folder, then->n_amendments, "toml");
     rc = bundle_parse(path, path, out, err);
     rc = rc == 0 ? lock_verify((*out)->program, then, LOCK_PLAN, NULL, NULL, err) : rc;

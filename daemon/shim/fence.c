@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "base/xalloc.h"
@@ -58,7 +59,7 @@ int fence_set(const char *folder, bool *fenced, struct err *err)
     if (rc == 0 && fd >= 0) {
         rc = leave_mark(folder, err);
         *fenced = rc == 0;
-        bool is_start = strcmp(path_name(path), SHIM_START_FILE) == 0; /* older shims' locks stay */
+        bool is_start = strcmp(path_name(path), LAYOUT_START) == 0; /* older shims' locks stay */
         if (rc == 0 && is_start && fstat(fd, &st) == 0 && st.st_size == 0) {
             (void)unlink(path); /* nothing was started: a shim that recreates it sees the mark */
         }
@@ -221,7 +222,7 @@ int fence_clear_tree(const struct fence *f, size_t *n_alive, struct err *err)
         b.has_lock = true;
     }
     b.memory = xasprintf("/memfd:" SHIM_MARK "%s (deleted)", f->attempt);
-    b.marker = xasprintf("PREREG_TASK=%s/task.json", f->folder);
+    b.marker = xasprintf("PREREG_TASK=%s/" LAYOUT_TASK, f->folder);
     end_groups(f, n_alive);
     int rc = end_marked(&b, n_alive, err);
     free(b.marker);

@@ -2,8 +2,8 @@
  * The files between daemon and shim, as JSON: the spec (read from a descriptor), start.json and
  * exit.json.
  *
- * All of them are bounded by SHIM_FILE_MAX and carry protocol and attempt id. start.json doubles as
- * the shim's lock, so its inode must stay the same: it is overwritten in place and renamed to
+ * All of them are bounded by LAYOUT_START_MAX and carry protocol and attempt id. start.json doubles
+ * as the shim's lock, so its inode must stay the same: it is overwritten in place and renamed to
  * exit.json, never replaced. Members that older shims did not write are optional to the reader.
  */
 #include "daemon/shim/files.h"
@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 
@@ -92,11 +93,11 @@ int shim_spec_text(const struct shim_spec *s, struct strbuf *out, struct err *er
     json_put_int(o, "threads", s->threads);
     json_put_string(o, "worker", s->worker);
     int rc = json_line(o, out, err);
-    if (rc == 0 && out->len > SHIM_FILE_MAX) {
+    if (rc == 0 && out->len > LAYOUT_START_MAX) {
         rc = err_set(err, ERR_RANGE,
                      "arguments and environment of the worker take %zu KiB, at most %zu KiB "
                      "can be handed over: put what is long into params or a file",
-                     out->len >> 10, SHIM_FILE_MAX >> 10);
+                     out->len >> 10, LAYOUT_START_MAX >> 10);
     }
     cJSON_Delete(o);
     return rc;
@@ -146,7 +147,7 @@ static int read_json(const char *path, const char *name, const char *attempt, cJ
                      struct err *err)
 {
     *out = NULL;
-    return check_json(json_read_file(path, SHIM_FILE_MAX, out, err), name, attempt, out, err);
+    return check_json(json_read_file(path, LAYOUT_START_MAX, out, err), name, attempt, out, err);
 }
 
 static int read_json_in(const char *folder, const char *name, const char *attempt, cJSON **out,
@@ -186,8 +187,8 @@ static int spec_read_text(int fd, struct strbuf *out, struct err *err)
         }
         out->len += n > 0 ? (size_t)n : 0;
         out->buf[out->len] = '\0';
-        if (out->len > SHIM_FILE_MAX) {
-            return err_set(err, ERR_RANGE, "it has more than %zu KiB", SHIM_FILE_MAX >> 10);
+        if (out->len > LAYOUT_START_MAX) {
+            return err_set(err, ERR_RANGE, "it has more than %zu KiB", LAYOUT_START_MAX >> 10);
         }
     }
     return 0;
@@ -246,7 +247,7 @@ char *shim_lock_path(const char *folder)
     char *path = path_join(folder, OLD_LOCK_FILE);
     if (file_kind_at(path) == FILE_ABSENT) {
         free(path);
-        path = path_join(folder, SHIM_START_FILE);
+        path = path_join(folder, LAYOUT_START);
     }
     return path;
 }
@@ -261,8 +262,8 @@ static bool is_empty(const char *path)
 
 bool shim_was_started(const char *folder)
 {
-    char *start = path_join(folder, SHIM_START_FILE);
-    char *exit = path_join(folder, SHIM_EXIT_FILE);
+    char *start = path_join(folder, LAYOUT_START);
+    char *exit = path_join(folder, LAYOUT_EXIT);
     bool was = (file_kind_at(start) != FILE_ABSENT && !is_empty(start)) ||
                file_kind_at(exit) != FILE_ABSENT;
     free(exit);
@@ -276,7 +277,7 @@ int shim_exit_reserve(int fd, bool *reserved, struct err *err)
     *reserved = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, EXIT_RESERVED_BYTES) == 0;
     return *reserved || errno == EOPNOTSUPP || errno == ENOSYS
                ? 0
-               : err_set_errno(err, errno, "reserve room for " SHIM_EXIT_FILE);
+               : err_set_errno(err, errno, "reserve room for " LAYOUT_EXIT);
 }
 
 /* One write at the start of the file: within a page, so that no reader sees half of it. Returns an
@@ -378,14 +379,14 @@ static void start_read_place(const cJSON *o, struct shim_start *out)
  * empty start.json is only a lock: nothing was started. */
 static int open_start(const char *folder, const char *attempt, cJSON **out, struct err *err)
 {
-    char *path = path_join(folder, SHIM_START_FILE);
-    int rc = is_empty(path) ? err_set(err, ERR_NOT_FOUND, SHIM_START_FILE " is empty")
-                            : read_json(path, SHIM_START_FILE, attempt, out, err);
+    char *path = path_join(folder, LAYOUT_START);
+    int rc = is_empty(path) ? err_set(err, ERR_NOT_FOUND, LAYOUT_START " is empty")
+                            : read_json(path, LAYOUT_START, attempt, out, err);
     free(path);
     if (rc != ERR_NOT_FOUND) {
         return rc;
     }
-    rc = read_json_in(folder, SHIM_EXIT_FILE, attempt, out, err);
+    rc = read_json_in(folder, LAYOUT_EXIT, attempt, out, err);
     if (rc == 0 && json_member(*out, "shim_pid") == NULL) {
         cJSON_Delete(*out);
         *out = NULL;
@@ -412,7 +413,7 @@ int shim_start_read(const char *folder, const char *attempt, struct shim_start *
         json_get_string(o, "boot_id", &boot, err) != 0 ||
         json_get_string(o, "host", &host, err) != 0) {
         err->code = ERR_CORRUPT;
-        rc = err_wrap(err, SHIM_START_FILE);
+        rc = err_wrap(err, LAYOUT_START);
     } else {
         copy_text(out->attempt, sizeof(out->attempt), json_member(o, "attempt")->valuestring);
         copy_text(out->boot_id, sizeof(out->boot_id), boot);
@@ -458,8 +459,8 @@ static int rename_start(const char *folder, int fd, const struct strbuf *text, s
 {
     struct stat ours;
     struct stat there;
-    char *from = path_join(folder, SHIM_START_FILE);
-    char *to = path_join(folder, SHIM_EXIT_FILE);
+    char *from = path_join(folder, LAYOUT_START);
+    char *to = path_join(folder, LAYOUT_EXIT);
     int made = -1;
     int why;
     if (fstat(fd, &ours) == 0 && stat(from, &there) == 0 && ours.st_dev == there.st_dev &&
@@ -552,14 +553,14 @@ int shim_exit_read(const char *folder, const char *attempt, struct shim_exit *ou
 {
     cJSON *o = NULL;
     *out = (struct shim_exit){0};
-    int rc = read_json_in(folder, SHIM_EXIT_FILE, attempt, &o, err);
+    int rc = read_json_in(folder, LAYOUT_EXIT, attempt, &o, err);
     if (rc != 0) {
         return rc;
     }
     copy_text(out->attempt, sizeof(out->attempt), json_member(o, "attempt")->valuestring);
     if (exit_fields(o, out, err) != 0) {
         err->code = ERR_CORRUPT;
-        rc = err_wrap(err, SHIM_EXIT_FILE);
+        rc = err_wrap(err, LAYOUT_EXIT);
     }
     cJSON_Delete(o);
     return rc;

@@ -23,13 +23,7 @@
 #include "base/uuid.h"
 #include "daemon/shim/pid.h"
 
-#define SHIM_START_FILE  "start.json"
-#define SHIM_EXIT_FILE   "exit.json"
-#define SHIM_STDOUT_FILE "stdout.log"
-#define SHIM_STDERR_FILE "stderr.log"
-#define SHIM_OWN_LOG     "shim.log"
 #define SHIM_PROTOCOL    1
-#define SHIM_FILE_MAX    ((size_t)1024 * 1024)
 #define SHIM_CGROUP_SIZE ((size_t)4096)
 #define SHIM_MARK        "prereg-attempt-" /* and the attempt's id: the name of the file in memory */
 #define SHIM_OLD_TREE    "tree.lock"       /* what marks the tree of an older shim */

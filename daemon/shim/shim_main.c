@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/text.h"
@@ -89,7 +90,7 @@ static bool is_in_place(int fd)
 {
     struct stat ours;
     struct stat there;
-    return fstat(fd, &ours) == 0 && stat(SHIM_START_FILE, &there) == 0 &&
+    return fstat(fd, &ours) == 0 && stat(LAYOUT_START, &there) == 0 &&
            ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
@@ -98,7 +99,7 @@ static bool is_in_place(int fd)
 static int claim(struct shim *s, struct err *err)
 {
     int rc = shim_was_started(".") ? err_set(err, ERR_REFUSED, "this attempt was run before")
-                                   : take_lock(SHIM_START_FILE, &s->start_fd, err);
+                                   : take_lock(LAYOUT_START, &s->start_fd, err);
     if (rc != 0) {
         return rc;
     }
@@ -106,7 +107,7 @@ static int claim(struct shim *s, struct err *err)
         return err_set(err, ERR_REFUSED, "this attempt was run before");
     }
     if (fence_is_set(".")) {
-        (void)unlink(SHIM_START_FILE); /* ours, and empty */
+        (void)unlink(LAYOUT_START); /* ours, and empty */
         return err_set(err, ERR_REFUSED, "this attempt was given up");
     }
     return shim_exit_reserve(s->start_fd, &s->reserved, err);
@@ -247,7 +248,7 @@ static int publish(const struct shim *s, struct err *err)
 /* Removes empty logs: with a million tasks they would use many inodes. */
 static void tidy(void)
 {
-    static const char *const logs[] = {SHIM_STDOUT_FILE, SHIM_STDERR_FILE};
+    static const char *const logs[] = {LAYOUT_STDOUT, LAYOUT_STDERR};
     for (size_t i = 0; i < ARRAY_LEN(logs); i++) {
         struct stat st;
         if (lstat(logs[i], &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0) {
@@ -306,7 +307,7 @@ static int run(const char *folder, const char *groups)
     shim_spec_release(&s.spec);
     if (rc != 0) {
         struct err ignored;
-        if (log_open(SHIM_OWN_LOG, &ignored) == 0) {
+        if (log_open(LAYOUT_SHIM_LOG, &ignored) == 0) {
             log_error("%s", err.msg);
         }
         return EXIT_ANY;

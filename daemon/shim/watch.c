@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "daemon/shim/group.h"
 #include "daemon/shim/memory.h"
 #include "daemon/shim/pid.h"
@@ -183,8 +184,8 @@ static void cut_log(const char *name, struct watched_log *log, off_t max)
 
 static void cut_logs(struct watch *w, off_t max)
 {
-    cut_log(SHIM_STDOUT_FILE, &w->logs[0], max);
-    cut_log(SHIM_STDERR_FILE, &w->logs[1], max);
+    cut_log(LAYOUT_STDOUT, &w->logs[0], max);
+    cut_log(LAYOUT_STDERR, &w->logs[1], max);
 }
 
 static bool logs_grow_fast(const struct watch *w)

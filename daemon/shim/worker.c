@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/layout.h"
 #include "daemon/shim/mark.h"
 
 #define EXEC_FAILED_CODE 127
@@ -98,8 +99,8 @@ static int child_run(void *arg)
     mark_set(c->limit);
     child_announce(c);
     (void)setpgid(0, 0);
-    child_open(c, SHIM_STDOUT_FILE, O_WRONLY | O_CREAT | O_APPEND, STDOUT_FILENO);
-    child_open(c, SHIM_STDERR_FILE, O_WRONLY | O_CREAT | O_APPEND, STDERR_FILENO);
+    child_open(c, LAYOUT_STDOUT, O_WRONLY | O_CREAT | O_APPEND, STDOUT_FILENO);
+    child_open(c, LAYOUT_STDERR, O_WRONLY | O_CREAT | O_APPEND, STDERR_FILENO);
     child_prefer_for_oom(c->plan->oom_adjustment);
     struct rlimit none = {0, 0};
     (void)setrlimit(RLIMIT_CORE, &none);
@@ -173,7 +174,7 @@ int worker_start(const struct worker_plan *plan, struct worker *out, struct err 
     if (pid < 0) {
         rc = err_set_errno(err, errno, "fork");
     } else if (c->why != 0 && !c->announced) {
-        rc = err_set_errno(err, c->why, "write " SHIM_START_FILE);
+        rc = err_set_errno(err, c->why, "write " LAYOUT_START);
     } else if (c->why != 0) {
         rc = err_set_errno(err, c->why, "execute %s", plan->spec->exec);
     }

@@ -14,23 +14,21 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/program/program.h"
 
-#define PROGRAM_NAME "grid.toml"
-#define LOCK_NAME    "grid.toml.lock"
 /* grid.toml is read back only to be compared */
-#define TEXT_MAX ((size_t)16 << 20)
 
 static const char *const KINDS[] = {"json", "toml"};
 
 int amendments_put_in_place(const char *folder, size_t number, struct err *err)
 {
-    char *amendments = path_join(folder, AMENDMENT_FOLDER);
+    char *amendments = path_join(folder, LAYOUT_AMENDMENTS);
     char *from = amendment_file(amendments, number, "toml");
-    char *to = path_join(folder, PROGRAM_NAME);
+    char *to = path_join(folder, LAYOUT_GRID);
     int rc = file_copy(from, to, 0600, err);
     free(to);
     free(from);
@@ -57,9 +55,9 @@ static bool is_of_plan(const struct healing *h, const cJSON *locked)
     struct diag diag;
     struct err ignored;
     bool same = false;
-    char *path = path_join(h->folder, PROGRAM_NAME);
+    char *path = path_join(h->folder, LAYOUT_GRID);
     diag_init(&diag, path);
-    if (locked != NULL && file_read(path, TEXT_MAX, &text, &ignored) == 0 &&
+    if (locked != NULL && file_read(path, LAYOUT_GRID_MAX, &text, &ignored) == 0 &&
         program_parse(text.buf, text.len, path, &p, &diag, &ignored) == 0) {
         cJSON *plan = program_covered(p);
         cJSON *changes = amendment_changes(json_member(locked, "plan"), plan);
@@ -82,7 +80,7 @@ static int read_taken(struct healing *h, const struct lock *lock, const char *he
     while (rc == 0 && strcmp(h->chain.head, head) != 0) {
         cJSON *amendment = NULL;
         char *path = amendment_file(h->amendments, h->chain.n + 1, "json");
-        rc = json_read_file(path, AMENDMENT_BYTES_MAX, &amendment, err);
+        rc = json_read_file(path, LAYOUT_AMENDMENT_MAX, &amendment, err);
         free(path);
         cJSON_Delete(h->before);
         h->before = json_copy(h->chain.locked);
@@ -152,7 +150,7 @@ static bool is_of_earlier(const struct healing *h, const struct lock *lock)
         cJSON *amendment = NULL;
         char *path = amendment_file(h->amendments, chain.n + 1, "json");
         same = is_of_plan(h, chain.locked);
-        rc = json_read_file(path, AMENDMENT_BYTES_MAX, &amendment, &ignored);
+        rc = json_read_file(path, LAYOUT_AMENDMENT_MAX, &amendment, &ignored);
         free(path);
         if (rc == 0 && (rc = amendments_append(&chain, lock->root, amendment, &ignored)) != 0) {
             cJSON_Delete(amendment);
@@ -173,7 +171,7 @@ static int mend(const struct healing *h, const struct lock *lock, const char *he
     bool is_current = is_of_plan(h, h->chain.locked);
     bool is_before = !is_current && (is_of_plan(h, h->before) || is_of_earlier(h, lock));
     if (!is_before && !is_current) {
-        return err_set(err, ERR_LOCK, "%s/" PROGRAM_NAME " is not the program of head %.16s",
+        return err_set(err, ERR_LOCK, "%s/" LAYOUT_GRID " is not the program of head %.16s",
                        h->folder, head);
     }
     int rc = beyond ? put_aside(h, err) : 0;
@@ -190,8 +188,8 @@ int amendments_heal(const char *folder, const char *head, struct err *err)
     struct healing h = {.folder = folder};
     struct lock *lock = NULL;
     struct err why;
-    char *path = path_join(folder, LOCK_NAME);
-    h.amendments = path_join(folder, AMENDMENT_FOLDER);
+    char *path = path_join(folder, LAYOUT_LOCK);
+    h.amendments = path_join(folder, LAYOUT_AMENDMENTS);
     int rc = lock_read(path, &lock, err);
     if (rc == 0) {
         rc = read_taken(&h, lock, head, &why) != 0 ? say_broken(&h, lock, head, err)

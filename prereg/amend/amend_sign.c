@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/layout.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/lock/lock_sign.h"
 
@@ -81,7 +82,7 @@ int amendments_check_signers(const struct plan_program *p, const struct lock *lo
         if (rc == 0) {
             rc = amendment_check_signer(p, lock, a, allowed_signers, &signer, err);
             signature_check_release(&signer);
-            rc = rc == 0 ? 0 : err_wrap(err, AMENDMENT_FOLDER "/%04zu.json", number);
+            rc = rc == 0 ? 0 : err_wrap(err, LAYOUT_AMENDMENTS "/%04zu.json", number);
         }
     }
     return rc;

@@ -13,13 +13,12 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "prereg/amend/amend_known.h"
 #include "prereg/amend/amend_rules.h"
 #include "prereg/lock/signature.h"
-
-#define LOCK_NAME "grid.toml.lock"
 
 char *amendment_file(const char *folder, size_t number, const char *kind)
 {
@@ -332,7 +331,7 @@ static int read_one(const char *folder, const struct lock *lock, struct amendmen
 {
     cJSON *amendment = NULL;
     char *path = amendment_file(folder, chain->n + 1, "json");
-    int rc = json_read_file(path, AMENDMENT_BYTES_MAX, &amendment, err);
+    int rc = json_read_file(path, LAYOUT_AMENDMENT_MAX, &amendment, err);
     if (rc == ERR_NOT_FOUND) {
         rc = err_set(err, ERR_LOCK, "%s is missing: later ones are there", path);
     } else if (rc != 0) {
@@ -422,8 +421,8 @@ int lock_read_amended(const char *program_folder, struct lock **out, struct err 
 {
     struct lock *lock = NULL;
     struct amendment_chain chain = {0};
-    char *path = path_join(program_folder, LOCK_NAME);
-    char *folder = path_join(program_folder, AMENDMENT_FOLDER);
+    char *path = path_join(program_folder, LAYOUT_LOCK);
+    char *folder = path_join(program_folder, LAYOUT_AMENDMENTS);
     *out = NULL;
     int rc = lock_read(path, &lock, err);
     if (rc == 0) {

@@ -32,9 +32,7 @@
 #include "prereg/lock/lock.h"
 
 #define AMENDMENT_SCHEMA     1
-#define AMENDMENT_FOLDER     "amendments"
 #define AMENDMENT_MAX        9999
-#define AMENDMENT_BYTES_MAX  LOCK_BYTES_MAX
 #define AMENDMENT_REASON_MAX 2000 /* bytes */
 
 struct amendment_chain {

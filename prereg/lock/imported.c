@@ -8,10 +8,11 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 
 bool imported_is_folder(const char *folder)
 {
-    char *path = path_join(folder, IMPORTED_FILE);
+    char *path = path_join(folder, LAYOUT_IMPORTED);
     bool there = file_kind_at(path) != FILE_ABSENT;
     free(path);
     return there;

@@ -13,7 +13,6 @@
 
 #include "prereg/lock/lock.h"
 
-#define IMPORTED_FILE   "imported.json"
 #define IMPORTED_SCHEMA 1
 
 /* Whether the folder is that of an imported program. */

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "prereg/lock/imported.h"
 #include "prereg/lock/lock_time.h"
@@ -24,7 +25,7 @@
 
 char *lock_path_of(const char *program_path)
 {
-    return xasprintf("%s.lock", program_path);
+    return xasprintf("%s" LAYOUT_LOCK_SUFFIX, program_path);
 }
 
 void lock_free(struct lock *lock)
@@ -333,7 +334,7 @@ int lock_read(const char *path, struct lock **out, struct err *err)
 {
     cJSON *tree = NULL;
     *out = NULL;
-    int rc = json_read_file(path, LOCK_BYTES_MAX, &tree, err);
+    int rc = json_read_file(path, LAYOUT_LOCK_MAX, &tree, err);
     if (rc == ERR_SYNTAX || rc == ERR_INVALID) { /* no JSON, or no file at all but a folder */
         err->code = ERR_LOCK;
         return err_wrap(err, "not a lock");
@@ -345,9 +346,9 @@ int lock_parse(const char *text, size_t len, const char *path, struct lock **out
 {
     cJSON *tree = NULL;
     *out = NULL;
-    if (len > LOCK_BYTES_MAX) {
+    if (len > LAYOUT_LOCK_MAX) {
         return err_set(err, ERR_LOCK, "%s has %zu bytes; a lock has %zu at most", path, len,
-                       (size_t)LOCK_BYTES_MAX);
+                       (size_t)LAYOUT_LOCK_MAX);
     }
     if (json_parse(text, len, &tree, err) != 0) {
         err->code = ERR_LOCK;

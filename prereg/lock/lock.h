@@ -22,8 +22,7 @@
 #include "prereg/lock/pin.h"
 #include "prereg/program/program.h"
 
-#define LOCK_SCHEMA    1
-#define LOCK_BYTES_MAX ((size_t)64 << 20)
+#define LOCK_SCHEMA 1
 
 /* Parts are pointers into `json`, or, once amended, into `amended`. */
 struct lock {

@@ -13,12 +13,13 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "prereg/lock/pinned_files.h"
 
 char *object_path(const char *state, const char *hex)
 {
-    return xasprintf("%s/objects/%s", state, hex);
+    return xasprintf("%s/" LAYOUT_OBJECTS "/%s", state, hex);
 }
 
 /* What the path itself is: an object must be a regular file, because what a link points to may
@@ -58,7 +59,7 @@ int object_store(const char *state, const char *path, struct digest *out, struct
         return rc;
     }
     digest_hex(out, hex);
-    char *folder = path_join(state, "objects");
+    char *folder = path_join(state, LAYOUT_OBJECTS);
     char *object = object_path(state, hex);
     rc = dir_make_below(state, folder, true, err);
     if (rc == 0 && !is_intact(object, out)) {

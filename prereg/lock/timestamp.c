@@ -13,11 +13,11 @@
 
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/proc.h"
 #include "base/xalloc.h"
 
-#define TIMEOUT_MS         30000
-#define RESPONSE_BYTES_MAX ((size_t)1 << 20)
+#define TIMEOUT_MS 30000
 
 /* One run of openssl; `input` is at /dev/fd/3, NULL: nothing is. What it prints is outside text. */
 static int openssl_run(const char *const *argv, const struct strbuf *input,
@@ -33,7 +33,7 @@ static int openssl_run(const char *const *argv, const struct strbuf *input,
         const struct proc_spec spec = {.argv = argv,
                                        .env = env,
                                        .timeout_ms = TIMEOUT_MS,
-                                       .max_out_bytes = RESPONSE_BYTES_MAX,
+                                       .max_out_bytes = LAYOUT_TSR_MAX,
                                        .place = PROC_NO_TERMINAL,
                                        .fd3 = fd3 < 0 ? 0 : fd3};
         rc = proc_run(&spec, result, err);
@@ -186,7 +186,7 @@ int timestamp_check(const char *of_path, const char *tsr_path, const char *ca_pa
         return err_set(err, ERR_NOT_FOUND, "%s: no such certificates", ca_path);
     }
     int rc = digest_of(of_path, hex, err);
-    rc = rc == 0 ? file_read(tsr_path, RESPONSE_BYTES_MAX, &response, err) : rc;
+    rc = rc == 0 ? file_read(tsr_path, LAYOUT_TSR_MAX, &response, err) : rc;
     if (rc == 0) {
         rc = read_token(&response, out, &seconds, err);
         rc = rc == 0 ? verify(&response, hex, ca_path, seconds, err) : rc;

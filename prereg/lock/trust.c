@@ -12,6 +12,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/show.h"
 #include "base/text.h"
 #include "base/xalloc.h"
@@ -210,7 +211,7 @@ int trust_commands(const struct trust_ask *ask, const struct plan_program *p, st
     struct unknown *u = xcalloc(p->n_stages + 1, sizeof(*u));
     size_t n = 0;
     struct err unread;
-    char *path = ask->state == NULL ? NULL : path_join(ask->state, TRUST_FILE);
+    char *path = ask->state == NULL ? NULL : path_join(ask->state, LAYOUT_KNOWN_COMMANDS);
     if (path == NULL || file_read(path, LIST_BYTES_MAX, &list, &unread) != 0) {
         strbuf_clear(&list); /* nothing is known */
     }

@@ -14,7 +14,6 @@
 #include "base/err.h"
 #include "prereg/program/program.h"
 
-#define TRUST_FILE     "known-commands"
 #define TRUST_VARIABLE "PREREGD_RUN" /* "1": as --run, for scripts */
 
 struct trust_ask {

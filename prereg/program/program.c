@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "prereg/program/input_reads.h"
 #include "prereg/program/load.h"
@@ -184,7 +185,7 @@ static int load_from(const char *const where[2], struct plan_program **out,
     struct strbuf text = STRBUF_INIT;
     *out = NULL;
     *sound = (struct program_sound){0};
-    int rc = file_read(where[0], TOML_BYTES_MAX, &text, err);
+    int rc = file_read(where[0], LAYOUT_GRID_MAX, &text, err);
     if (rc == 0) {
         *out = program_create(where[0], where[1]);
         rc = parse_into(*out, text.buf, text.len, sound, diag, err);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/layout.h"
 #include "prereg/program/toml_build.h"
 #include "prereg/program/toml_scan.h"
 
@@ -11,8 +12,8 @@ int toml_parse(const char *text, size_t len, struct arena *arena, struct toml_no
                struct diag *diag)
 {
     *root = NULL;
-    if (len > TOML_BYTES_MAX) {
-        diag_add(diag, DIAG_ERROR, 0, 0, "larger than %zu bytes", TOML_BYTES_MAX);
+    if (len > LAYOUT_GRID_MAX) {
+        diag_add(diag, DIAG_ERROR, 0, 0, "larger than %zu bytes", LAYOUT_GRID_MAX);
         return ERR_INVALID;
     }
     unsigned line = toml_find_long_key(text, len);

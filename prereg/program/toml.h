@@ -4,7 +4,7 @@
  *
  * Nodes live in the caller's arena. Members of a table are in the order of the file (toml++ keeps
  * them sorted by key), elements of an array in theirs. Limits, each refused with a place: text of
- * TOML_BYTES_MAX bytes, nesting of TOML_DEPTH_MAX, keys of TOML_KEY_PARTS_MAX dotted parts.
+ * LAYOUT_GRID_MAX bytes, nesting of TOML_DEPTH_MAX, keys of TOML_KEY_PARTS_MAX dotted parts.
  */
 #ifndef PREREG_PROGRAM_TOML_H
 #define PREREG_PROGRAM_TOML_H
@@ -18,7 +18,6 @@
 #include "base/diag.h"
 #include "base/err.h"
 
-#define TOML_BYTES_MAX     ((size_t)32 << 20)
 #define TOML_DEPTH_MAX     32
 #define TOML_KEY_PARTS_MAX 16
 

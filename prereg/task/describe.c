@@ -16,6 +16,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/proc.h"
 #include "base/temp_folder.h"
 #include "base/text.h"
@@ -344,7 +345,7 @@ int describe_run(const struct plan_program *p, const struct describe_how *how, s
     }
     a.folder = temp.path;
     a.work = path_join(a.folder, "attempt");
-    a.task_path = path_join(a.work, TASK_FILE);
+    a.task_path = path_join(a.work, LAYOUT_TASK);
     a.copies = json_object();
     a.answers = json_object();
     a.said = json_object();

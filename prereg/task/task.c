@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "prereg/program/load.h"
 
@@ -244,8 +245,8 @@ void task_environment(const struct plan_stage *s, const char *folder, task_varia
                       void *ctx)
 {
     char threads[24];
-    char *task = path_join(folder, TASK_FILE);
-    char *events = path_join(folder, TASK_EVENTS_FILE);
+    char *task = path_join(folder, LAYOUT_TASK);
+    char *events = path_join(folder, LAYOUT_EVENTS);
     (void)snprintf(threads, sizeof(threads), "%lld", (long long)s->threads);
     const struct {
         const char *name;

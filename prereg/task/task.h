@@ -12,10 +12,6 @@
 #include "prereg/lock/lock.h"
 #include "prereg/program/program.h"
 
-#define TASK_FILE        "task.json" /* of an attempt's folder, as these */
-#define TASK_EVENTS_FILE "events.jsonl"
-#define TASK_RESULT_FILE "result.json"
-
 /* One attempt, as its task.json shows it. All borrowed. */
 struct task_attempt {
     size_t cell;

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "prereg/task/task.h"
 
@@ -277,14 +278,14 @@ static int read_bytes(const char *path, struct strbuf *text, struct err *err)
     if (!S_ISREG(st.st_mode)) {
         return err_set(err, ERR_PROTOCOL, "result.json is not a file");
     }
-    return file_read(path, TASK_RESULT_BYTES_MAX, text, err);
+    return file_read(path, LAYOUT_RESULT_MAX, text, err);
 }
 
 int task_result_read(const struct task_result *t, struct digest *digest, cJSON **out,
                      struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
-    char *path = path_join(t->folder, TASK_RESULT_FILE);
+    char *path = path_join(t->folder, LAYOUT_RESULT);
     *out = NULL;
     int rc = read_bytes(path, &text, err);
     free(path);

@@ -17,8 +17,6 @@
 #include "prereg/lock/pin.h"
 #include "prereg/program/program.h"
 
-#define TASK_RESULT_BYTES_MAX ((size_t)16 * 1024 * 1024)
-
 /* Looks up a stage that a result says it read: *known, whether the result's own stage comes after
  * it; *found, whether its result has an artifact of that digest. */
 typedef int (*task_result_find)(const void *inputs, const char *stage, const char *hex, bool *known,

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "prereg/amend/amend_heal.h"
 #include "state/rebuild/internal.h"
@@ -16,7 +17,7 @@ static bool journal_head(const struct rebuilding *r, const char *root, char head
     struct journal_cursor cursor;
     const char *text = NULL;
     size_t len = 0;
-    char *path = path_join(r->folder, "journal.jsonl");
+    char *path = path_join(r->folder, LAYOUT_JOURNAL);
     int rc = journal_cursor_open(&cursor, path, &ignored);
     memcpy(head, root, DIGEST_HEX_SIZE);
     while (rc == 0) {
@@ -39,7 +40,7 @@ void rebuild_heal_amendments(const struct rebuilding *r)
     struct lock *lock = NULL;
     struct err why;
     char head[DIGEST_HEX_SIZE];
-    char *path = path_join(r->folder, "grid.toml.lock");
+    char *path = path_join(r->folder, LAYOUT_LOCK);
     if (lock_read(path, &lock, &why) == 0 && journal_head(r, lock->root, head) &&
         amendments_heal(r->folder, head, &why) != 0) {
         log_warn("%s: %s", r->id, why.msg);

@@ -5,26 +5,25 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "state/rebuild/internal.h"
-
-#define FILE_MAX ((size_t)64 << 20)
 
 static char *task_folder(const struct rebuilding *r, uint32_t task)
 {
     const struct plan_program *p = r->program;
     const struct rebuilding_check *check = rebuild_check_of(r, task);
     if (check != NULL) {
-        return xasprintf("%s/apparatus/%s", r->folder, check->name);
+        return layout_check(r->folder, check->name);
     }
-    return xasprintf("%s/cells/%s/%s", r->folder, p->cells[task / p->n_stages].folder,
-                     p->stages[task % p->n_stages].name);
+    return layout_task(r->folder, p->cells[task / p->n_stages].folder,
+                       p->stages[task % p->n_stages].name);
 }
 
 /* result.json -> attempt-...: the daemon links only what it has verified. */
 static void find_link(const char *folder, struct found_task *f)
 {
     char target[256];
-    char *path = path_join(folder, "result.json");
+    char *path = path_join(folder, LAYOUT_RESULT);
     ssize_t n = readlink(path, target, sizeof(target) - 1);
     f->linked = SIZE_MAX;
     if (n > 0) {
@@ -43,12 +42,12 @@ static void find_link(const char *folder, struct found_task *f)
 static int read_result(struct found_task *f, struct err *err)
 {
     const char *attempt = NULL;
-    char *path = path_join(f->attempts[f->linked].path, "result.json");
+    char *path = path_join(f->attempts[f->linked].path, LAYOUT_RESULT);
     int rc = 0;
     if (file_kind_at(path) == FILE_REGULAR) {
         rc = digest_file(path, &f->digest, NULL, err);
         if (rc == 0) {
-            rc = json_read_file_lax(path, FILE_MAX, &f->result, err);
+            rc = json_read_file_lax(path, LAYOUT_RESULT_MAX, &f->result, err);
         }
         if (rc == 0) {
             rc = json_opt_string(f->result, "attempt", &attempt, err);
@@ -105,7 +104,7 @@ static cJSON *read_part(const struct found_attempt *a, const char *name)
     cJSON *json = NULL;
     struct err ignored = {0};
     char *path = path_join(a->path, name);
-    (void)!json_read_file(path, FILE_MAX, &json, &ignored);
+    (void)!json_read_file(path, LAYOUT_START_MAX, &json, &ignored);
     free(path);
     return json;
 }
@@ -241,8 +240,8 @@ static int take_one(struct rebuilding *r, uint32_t task, const struct found_task
     bool done = i == f->linked && f->has_result;
     bool known = a->name.no == r->tasks[task].n_attempts;
     struct state_row row = {.task = task, .kind = ROW_ATTEMPT_STARTED, .sealed = true};
-    cJSON *start = read_part(a, "start.json"); /* of an attempt that runs, or an older shim's */
-    cJSON *exit = read_part(a, "exit.json");
+    cJSON *start = read_part(a, LAYOUT_START); /* of an attempt that runs, or an older shim's */
+    cJSON *exit = read_part(a, LAYOUT_EXIT);
     attempt_row_init(&row.attempt);
     row.attempt.no = a->name.no;
     memcpy(row.attempt.id, a->name.id, sizeof(a->name.id));

@@ -3,6 +3,7 @@
 #define STATE_REBUILD_INTERNAL_H
 
 #include "base/attempt_name.h"
+#include "base/layout.h"
 #include "prereg/lock/lock.h"
 #include "state/rebuild/rebuild.h"
 #include "state/store/internal.h"
@@ -69,7 +70,7 @@ void rebuild_discard(const char *dir, const struct rebuilding *all, size_t n);
 /* ERR_NO_SPACE when the disk has no room for what will be written. */
 int rebuild_check_space(const char *dir, struct err *err) MUST_CHECK;
 int rebuild_remove_new(const char *dir, struct err *err) MUST_CHECK;
-#define REBUILD_DATABASE "preregd.db.rebuild"
+#define REBUILD_DATABASE LAYOUT_DATABASE ".rebuild"
 
 /* attempts.c */
 struct found_attempt {

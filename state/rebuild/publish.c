@@ -8,10 +8,11 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "state/rebuild/internal.h"
 
-#define NEW_JOURNAL "journal.jsonl.rebuild"
+#define NEW_JOURNAL LAYOUT_JOURNAL ".rebuild"
 #define ASIDE_MAX   1000
 #define SPARE_BYTES ((int64_t)4 << 20)
 
@@ -35,7 +36,7 @@ int rebuild_remove_new(const char *dir, struct err *err)
  * Where there is no database, one that an earlier rebuild put aside is kept. */
 static int put_aside(const char *dir, struct err *err)
 {
-    char *database = path_join(dir, "preregd.db");
+    char *database = path_join(dir, LAYOUT_DATABASE);
     bool there = file_kind_at(database) != FILE_ABSENT;
     int rc = 0;
     for (size_t i = ARRAY_LEN(SUFFIXES); rc == 0 && i-- > 0;) {
@@ -59,7 +60,7 @@ static int swap_database(const char *dir, struct err *err)
     int rc = put_aside(dir, err);
     if (rc == 0) {
         char *from = path_join(dir, REBUILD_DATABASE);
-        char *to = path_join(dir, "preregd.db");
+        char *to = path_join(dir, LAYOUT_DATABASE);
         rc = rename(from, to) == 0 ? dir_sync(dir, err)
                                    : err_set_errno(err, errno, "put %s in place", to);
         free(from);
@@ -82,11 +83,11 @@ static int64_t journal_bytes(const char *dir)
     struct name_list names = {0};
     struct err ignored;
     int64_t sum = 0;
-    char *programs = path_join(dir, "programs");
+    char *programs = path_join(dir, LAYOUT_PROGRAMS);
     if (dir_list(programs, &names, &ignored) == 0) {
         for (size_t i = 0; i < names.n; i++) {
             char *folder = path_join(programs, names.names[i]);
-            sum += size_at(folder, "journal.jsonl");
+            sum += size_at(folder, LAYOUT_JOURNAL);
             free(folder);
         }
     }
@@ -101,7 +102,7 @@ int rebuild_check_space(const char *dir, struct err *err)
 {
     assert(dir != NULL);
     int64_t journals = journal_bytes(dir);
-    int64_t database = size_at(dir, "preregd.db");
+    int64_t database = size_at(dir, LAYOUT_DATABASE);
     int64_t expected = database > 2 * journals ? database : 2 * journals;
     int64_t need = 2 * expected + journals + SPARE_BYTES;
     int64_t free_bytes = disk_free_bytes(dir);
@@ -164,7 +165,7 @@ static int keep_aside(const char *path, struct err *err)
 static int publish_journal(const struct rebuilding *r, struct err *err)
 {
     char *made = path_join(r->folder, NEW_JOURNAL);
-    char *path = path_join(r->folder, "journal.jsonl");
+    char *path = path_join(r->folder, LAYOUT_JOURNAL);
     int rc = 0;
     if (file_kind_at(made) == FILE_REGULAR) {
         rc = r->journal_is_new ? keep_aside(path, err) : 0;

@@ -9,14 +9,12 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/lock/imported.h"
 #include "state/rebuild/internal.h"
 #include "state/store/apparatus.h"
 #include "state/store/submission.h"
-
-#define PROGRAM_MAX ((size_t)16 << 20)
-#define JOURNAL_MAX ((size_t)2 << 30)
 
 static void release(struct rebuilding *r)
 {
@@ -39,9 +37,9 @@ static char *origin_of(const struct rebuilding *r, const char *program_path)
     cJSON *origin = NULL;
     const char *path = NULL;
     struct err ignored = {0};
-    char *file = path_join(r->folder, "origin.json");
+    char *file = path_join(r->folder, LAYOUT_ORIGIN);
     char *out = NULL;
-    if (json_read_file(file, PROGRAM_MAX, &origin, &ignored) == 0 &&
+    if (json_read_file(file, LAYOUT_ORIGIN_MAX, &origin, &ignored) == 0 &&
         json_get_string(origin, "path", &path, &ignored) == 0) {
         out = xstrdup(path);
     }
@@ -54,10 +52,10 @@ static int load_program(struct rebuilding *r, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
     struct diag diag;
-    char *path = path_join(r->folder, "grid.toml");
+    char *path = path_join(r->folder, LAYOUT_GRID);
     char *origin = origin_of(r, path);
     diag_init(&diag, path);
-    int rc = file_read(path, PROGRAM_MAX, &text, err);
+    int rc = file_read(path, LAYOUT_GRID_MAX, &text, err);
     if (rc == 0) {
         rc = program_parse(text.buf, text.len, origin, &r->program, &diag, err);
     }
@@ -90,7 +88,7 @@ static struct wall_time first_time(const char *folder)
     struct err ignored;
     const char *text = NULL;
     size_t len = 0;
-    char *path = path_join(folder, "journal.jsonl");
+    char *path = path_join(folder, LAYOUT_JOURNAL);
     if (journal_cursor_open(&cursor, path, &ignored) == 0) {
         if (journal_cursor_next(&cursor, &text, &len, &ignored) == 0 && text != NULL) {
             t = line_time(text, len);
@@ -247,11 +245,11 @@ static int rebuild_journal(struct rebuilding *r, struct err *err)
     struct strbuf text = STRBUF_INIT;
     struct err why = {0};
     bool own = false;
-    char *path = path_join(r->folder, "journal.jsonl");
+    char *path = path_join(r->folder, LAYOUT_JOURNAL);
     enum file_kind kind = FILE_ABSENT;
     int rc = file_look(path, &kind, err);
     if (rc == 0 && kind == FILE_REGULAR) {
-        rc = file_read(path, JOURNAL_MAX, &text, err);
+        rc = file_read(path, LAYOUT_JOURNAL_MAX, &text, err);
     }
     if (rc != 0) {
         rc = err_wrap(err, "nothing was changed");
@@ -340,7 +338,7 @@ static int older_first(const void *a, const void *b)
 static int find_programs(struct store *store, struct rebuilding **out, size_t *n, struct err *err)
 {
     struct name_list names = {0};
-    char *programs = path_join(store->dir, "programs");
+    char *programs = path_join(store->dir, LAYOUT_PROGRAMS);
     int rc = file_kind_at(programs) == FILE_FOLDER ? dir_list(programs, &names, err) : 0;
     struct rebuilding *all = xcalloc(names.n + 1, sizeof(*all));
     for (size_t i = 0; i < names.n; i++) {
@@ -379,7 +377,7 @@ static int rebuild_all(struct rebuilding *all, size_t n, struct err *err)
 static int lock_and_clear(const char *dir, struct err *err)
 {
     int fd = -1;
-    char *path = path_join(dir, "state.lock");
+    char *path = path_join(dir, LAYOUT_STATE_LOCK);
     int rc = lock_try(path, false, &fd, err);
     if (rc == 0 && fd < 0) {
         rc = err_set(err, ERR_BUSY, "a preregd serves the state folder %s: stop it first", dir);

@@ -4,10 +4,9 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "state/rebuild/internal.h"
 #include "state/store/apparatus.h"
-
-#define REPORT_MAX ((size_t)1 << 30)
 
 static const char *task_name(const struct rebuilding *r, uint32_t task, char *out, size_t size)
 {
@@ -178,8 +177,9 @@ static int check_provenance(struct rebuilding *r, struct err *err)
     struct err unread;
     bool same = true;
     int rc = 0;
-    char *path = path_join(r->folder, "report/provenance.json");
-    if (file_kind_at(path) == FILE_REGULAR && json_read_file(path, REPORT_MAX, &o, &unread) == 0 &&
+    char *path = path_join(r->folder, LAYOUT_IN_REPORT(LAYOUT_PROVENANCE));
+    if (file_kind_at(path) == FILE_REGULAR &&
+        json_read_file(path, LAYOUT_REPORT_MAX, &o, &unread) == 0 &&
         json_get_object(o, "journal", &journal, &unread) == 0 &&
         json_get_string(journal, "head", &hex, &unread) == 0 &&
         json_get_int(journal, "rows", 1, JSON_INT_MAX, &h.rows, &unread) == 0 &&
@@ -202,7 +202,7 @@ static int check_verdict(struct rebuilding *r, struct err *err)
 {
     char sql[80];
     int64_t has_verdict = 0;
-    char *path = path_join(r->folder, "report/verdict.json");
+    char *path = path_join(r->folder, LAYOUT_IN_REPORT(LAYOUT_VERDICT));
     (void)snprintf(sql, sizeof(sql), "SELECT verdict FROM programs WHERE no=%u", r->no);
     int rc = sql_int(r->store->db, sql, &has_verdict, err);
     if (rc == 0 && has_verdict == 0 && file_kind_at(path) == FILE_REGULAR) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "state/store/internal.h"
 #include "state/store/schema.h"
@@ -40,7 +41,7 @@ const char *store_dir(const struct store *store)
 char *store_program_path(const struct store *store, const char *id, const char *name)
 {
     assert(store != NULL && id != NULL && name != NULL);
-    return xasprintf("%s/programs/%s/%s", store->dir, id, name);
+    return xasprintf("%s/" LAYOUT_PROGRAMS "/%s/%s", store->dir, id, name);
 }
 
 static int sync_fd(int fd)
@@ -109,7 +110,7 @@ static int lock_folder(struct store *store, struct err *err)
  * hold it for a moment yet. */
 static int take_lock(struct store *store, struct err *err)
 {
-    char *path = path_join(store->dir, "state.lock");
+    char *path = path_join(store->dir, LAYOUT_STATE_LOCK);
     int rc = lock_try(path, false, &store->lock_fd, err);
     for (int i = 0; rc == 0 && store->lock_fd < 0 && i < LOCK_TRIES; i++) {
         clock_sleep_ms(LOCK_PAUSE_MS);

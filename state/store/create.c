@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "state/store/apparatus.h"
 #include "state/store/internal.h"
 
@@ -153,7 +154,7 @@ int create_first_row(struct store *store, const struct plan_program *p,
  * never took effect. */
 static int clear_leftover(const struct store *store, const char *id, struct err *err)
 {
-    char *path = store_program_path(store, id, "journal.jsonl");
+    char *path = store_program_path(store, id, LAYOUT_JOURNAL);
     struct strbuf text = STRBUF_INIT;
     int rc = 0;
     if (file_kind_at(path) != FILE_ABSENT) {

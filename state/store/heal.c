@@ -5,11 +5,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "state/store/internal.h"
 #include "state/store/submission.h"
-
-#define JOURNAL_BYTES_MAX ((size_t)2 << 30)
 
 static int broken(struct store *store, const struct journal_file *f, struct err *err)
 {
@@ -65,7 +64,7 @@ static int read_tail(const char *path, int64_t from, struct strbuf *out, struct 
         if (n > 0) {
             strbuf_add(out, block, (size_t)n);
         }
-        if (out->len > JOURNAL_BYTES_MAX) {
+        if (out->len > LAYOUT_JOURNAL_MAX) {
             (void)close(fd);
             return err_set(err, ERR_RANGE, "%s is too long", path);
         }
@@ -188,7 +187,7 @@ static int heal_file(struct store *store, struct journal_file *f, struct err *er
         return heal_longer(store, f, err);
     }
     struct strbuf file = STRBUF_INIT;
-    rc = there ? file_read(f->path, JOURNAL_BYTES_MAX, &file, err) : 0;
+    rc = there ? file_read(f->path, LAYOUT_JOURNAL_MAX, &file, err) : 0;
     if (rc == 0) {
         rc = write_again(store, f, &file, err);
     }

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "state/store/internal.h"
 
 static int load_file(struct store *store, struct journal_file *f, struct err *err)
@@ -31,7 +32,7 @@ static int load_file(struct store *store, struct journal_file *f, struct err *er
         rc = err_set(err, ERR_NOT_FOUND, "there is no program %u", f->program);
     }
     if (rc == 0) {
-        f->path = store_program_path(store, sql_col_text(stmt, 0), "journal.jsonl");
+        f->path = store_program_path(store, sql_col_text(stmt, 0), LAYOUT_JOURNAL);
         f->id = xstrdup(sql_col_text(stmt, 0));
         f->unverified = sql_col_int(stmt, 4) != 0;
         f->committed.n_rows = sql_col_int(stmt, 1);

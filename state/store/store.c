@@ -2,12 +2,13 @@
  * store is opened, and nothing else, are here as well. */
 #include "state/store/store.h"
 
+#include "base/layout.h"
 #include "state/store/internal.h"
 
 int store_open(const char *state_dir, enum store_mode mode, struct store **out, struct err *err)
 {
     assert(state_dir != NULL && out != NULL);
-    int rc = store_connect(state_dir, "preregd.db", mode, out, err);
+    int rc = store_connect(state_dir, LAYOUT_DATABASE, mode, out, err);
     if (rc != 0 || mode == STORE_READER) {
         return rc;
     }

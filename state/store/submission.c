@@ -9,12 +9,13 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "state/store/internal.h"
 
 /* What daemon/answers/answer_submit.c makes before row 1. */
-static const char *const SUBMITTED[] = {"grid.toml", "grid.toml.lock", "origin.json", "cells",
-                                        "journal.jsonl"};
+static const char *const SUBMITTED[] = {LAYOUT_GRID, LAYOUT_LOCK, LAYOUT_ORIGIN, LAYOUT_CELLS,
+                                        LAYOUT_JOURNAL};
 
 /* Temporary files of file_write_atomic and file_copy begin with a dot and end in ".tmp". */
 static bool is_of_submission(const char *name)
@@ -37,7 +38,7 @@ static unsigned count_lines(const char *folder)
     const char *text = NULL;
     size_t len = 0;
     unsigned n = 0;
-    char *path = path_join(folder, "journal.jsonl");
+    char *path = path_join(folder, LAYOUT_JOURNAL);
     int rc = journal_cursor_open(&cursor, path, &ignored);
     bool absent = rc == ERR_NOT_FOUND;
     while (rc == 0 && n < 2) {
@@ -58,7 +59,7 @@ static bool holds_attempts(const char *folder)
     struct stat st;
     struct err ignored;
     struct name_list names = {0};
-    char *cells = path_join(folder, "cells");
+    char *cells = path_join(folder, LAYOUT_CELLS);
     bool there = file_lstat(cells, &st, &ignored) != ERR_NOT_FOUND; /* not read: taken for there */
     bool empty = !there || (dir_list(cells, &names, &ignored) == 0 && names.n == 0);
     name_list_release(&names);
@@ -91,7 +92,7 @@ enum folder_standing submission_standing(const char *folder)
 static void remove_target(const char *folder)
 {
     char target[4096];
-    char *cells = path_join(folder, "cells");
+    char *cells = path_join(folder, LAYOUT_CELLS);
     ssize_t n = readlink(cells, target, sizeof(target) - 1);
     if (n > 0) {
         target[n] = '\0';
@@ -162,7 +163,7 @@ static int check_folder(struct store *store, const char *id, bool knows_any, str
 int submission_clear(struct store *store, bool knows_any, struct err *err)
 {
     assert(store != NULL);
-    char *folder = path_join(store->dir, "programs");
+    char *folder = path_join(store->dir, LAYOUT_PROGRAMS);
     struct name_list names = {0};
     int rc = file_kind_at(folder) == FILE_FOLDER ? dir_list(folder, &names, err) : 0;
     for (size_t i = 0; rc == 0 && i < names.n; i++) {

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/executor/local.h"
@@ -210,7 +211,7 @@ static void on_slow_turn(uv_timer_t *timer)
     } else if (s->has_ended && !s->stopped) {
         put(s, "go", "", 0600);
         s->stopped = true;
-    } else if (!s->has_ended && has(s, SHIM_EXIT_FILE)) {
+    } else if (!s->has_ended && has(s, LAYOUT_EXIT)) {
         s->executor->ops->probe(s->executor, &place);
     }
 }
@@ -218,7 +219,7 @@ static void on_slow_turn(uv_timer_t *timer)
 /* A stand-in that stays between exit.json and its exit, for which the real one takes no time. */
 static void test_end_seen_before_the_exit(void **state)
 {
-    static const char script[] = NO_SPAWNER "mv \"$1/prepared\" \"$1/" SHIM_EXIT_FILE "\"\n"
+    static const char script[] = NO_SPAWNER "mv \"$1/prepared\" \"$1/" LAYOUT_EXIT "\"\n"
                                             "while [ ! -e \"$1/go\" ]; do sleep 0.02; done\n";
     struct scene s = {0};
     struct shim_exit end = {.reason = SHIM_EXITED, .code = 3};
@@ -227,11 +228,11 @@ static void test_end_seen_before_the_exit(void **state)
     set_up(&s, NULL, on_slow_turn);
     put(&s, "../../../../" OWN_SHIM, script, 0700);
     memcpy(end.attempt, s.id, sizeof(end.attempt));
-    char *start = path_join(s.folder, SHIM_START_FILE);
+    char *start = path_join(s.folder, LAYOUT_START);
     int fd = open(start, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     assert_int_equal(shim_exit_write(s.folder, fd, &(struct shim_start){0}, &end, &err), 0);
     (void)close(fd);
-    char *written = path_join(s.folder, SHIM_EXIT_FILE);
+    char *written = path_join(s.folder, LAYOUT_EXIT);
     char *prepared = path_join(s.folder, "prepared");
     assert_int_equal(rename(written, prepared), 0);
     run(&s);
@@ -275,7 +276,7 @@ static void on_heir_turn(uv_timer_t *timer)
         }
     } else if (!s->has_ended && is_stopped(shim) && is_child(shim)) {
         memcpy(end.attempt, s->id, sizeof(end.attempt));
-        char *start = path_join(s->folder, SHIM_START_FILE);
+        char *start = path_join(s->folder, LAYOUT_START);
         int fd = open(start, O_RDWR | O_CLOEXEC);
         assert_int_equal(shim_exit_write(s->folder, fd, &s->start, &end, &err), 0);
         (void)close(fd);

@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "daemon/shim/fence.h"
@@ -301,7 +302,7 @@ static void test_environment_is_what_was_given(void **state)
     write_spec(f, "/usr/bin/env | sort; pwd -P; ulimit -c", 0, 1000);
     assert_int_equal(setenv("PREREG_LEAK", "yes", 1), 0);
     assert_int_equal(wait_shim(start_shim(f)), 0);
-    char *out = slurp(f, SHIM_STDOUT_FILE);
+    char *out = slurp(f, LAYOUT_STDOUT);
     char *real = realpath(f->folder, NULL);
     assert_null(strstr(out, "PREREG_LEAK"));
     assert_non_null(strstr(out, "PREREG_TASK="));
@@ -393,7 +394,7 @@ static int64_t log_bytes(const struct fixture *f)
 {
     struct stat st;
     char tail[5];
-    char *path = path_join(f->folder, SHIM_STDOUT_FILE);
+    char *path = path_join(f->folder, LAYOUT_STDOUT);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     assert_int_equal(fstat(fd, &st), 0);
     assert_int_equal(pread(fd, tail, 5, st.st_size - 5), 5);
@@ -578,7 +579,7 @@ static void test_group_ends_what_has_no_mark(void **state)
         struct fixture *f = *state;
         char *group = group_path(base, f->attempt);
         pid_t orphan = orphan_of(f, base, HIDDEN(LOWER_LIMIT LOWER_OOM));
-        char *start = path_join(f->folder, SHIM_START_FILE);
+        char *start = path_join(f->folder, LAYOUT_START);
         if (i == 0) {
             assert_int_equal(unlink(start), 0);
         }

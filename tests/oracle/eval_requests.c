@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "tests/oracle/requests.h"
 
 static void add_tokens(struct strbuf *out, const struct request *r)
@@ -63,7 +64,7 @@ int main(int argc, char **argv)
     if (argc != 4)
         return 2;
     char *path = path_join(argv[1], "task.json");
-    int rc = json_read_file(path, TASK_BYTES_MAX, &task, &err);
+    int rc = json_read_file(path, LAYOUT_TASK_MAX, &task, &err);
     if (rc == 0)
         rc = tokenizer_open(argv[2], &tok, &err);
     if (rc == 0)

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "tests/oracle/requests.h"
 
 static int judge_line(const struct asker *a, size_t item, const char *line, size_t len,
@@ -55,7 +56,7 @@ int main(int argc, char **argv)
     if (argc != 2)
         return 2;
     char *path = path_join(argv[1], "task.json");
-    int rc = json_read_file(path, TASK_BYTES_MAX, &task, &err);
+    int rc = json_read_file(path, LAYOUT_TASK_MAX, &task, &err);
     if (rc == 0)
         rc = asker_open(&a, task, NULL, 1024, &err);
     if (rc == 0)

@@ -6,6 +6,7 @@
 #include "truthtable/evaluate/replay.h"
 
 #include "base/digest.h"
+#include "base/layout.h"
 
 /* The digest of the canonical form of what a lock would cover. */
 static int plan_digest(const struct plan_program *p, char hex[DIGEST_HEX_SIZE], struct err *err)
@@ -28,7 +29,7 @@ int replay_run(const struct plan_program *p, const char *root, const char *recor
     struct evidence e;
     *out = (struct table_verdict){.outcome = INDEX_NONE};
     evidence_init(&e, p);
-    int rc = evidence_read_file(&e, records_path, REPLAY_RECORDS_BYTES_MAX, err);
+    int rc = evidence_read_file(&e, records_path, LAYOUT_RECORDS_MAX, err);
     if (rc == 0 && root == NULL) {
         rc = plan_digest(p, hex, err);
         root = hex;

@@ -9,8 +9,6 @@
 #include "prereg/program/program.h"
 #include "truthtable/evaluate/verdict.h"
 
-#define REPLAY_RECORDS_BYTES_MAX ((size_t)256 << 20)
-
 /* root: the digest of the program's lock in hex; NULL when it has none, then the digest of its
  * covered values alone. */
 int replay_run(const struct plan_program *p, const char *root, const char *records_path,

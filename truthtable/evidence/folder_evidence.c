@@ -9,14 +9,15 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "prereg/lock/imported.h"
 #include "truthtable/evidence/linked_results.h"
 
-/* The records of an imported program, limited to FOLDER_RECORDS_BYTES_MAX. */
+/* The records of an imported program, limited to LAYOUT_RECORDS_MAX. */
 static int read_records(struct evidence *e, const char *folder, struct err *err)
 {
-    char *path = path_join(folder, "records.json");
-    int rc = evidence_read_file(e, path, FOLDER_RECORDS_BYTES_MAX, err);
+    char *path = path_join(folder, LAYOUT_RECORDS);
+    int rc = evidence_read_file(e, path, LAYOUT_RECORDS_MAX, err);
     free(path);
     return rc;
 }
@@ -28,7 +29,7 @@ int folder_evidence(struct evidence *e, const char *folder, const cJSON *provena
         return read_records(e, folder, err);
     }
     const cJSON *ends = provenance == NULL ? NULL : json_member(provenance, "tasks");
-    char *cells = path_join(folder, "cells");
+    char *cells = path_join(folder, LAYOUT_CELLS);
     int rc = gather_evidence(e, cells, ends, err);
     free(cells);
     return rc;

@@ -9,8 +9,6 @@
 #include "base/err.h"
 #include "truthtable/evidence/evidence.h"
 
-#define FOLDER_RECORDS_BYTES_MAX ((size_t)256 << 20)
-
 /* Fills e, which was initialised. provenance: the parsed provenance.json, NULL without one: then
  * tasks without a result stay pending. */
 int folder_evidence(struct evidence *e, const char *folder, const cJSON *provenance,

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "prereg/task/task_cause.h"
 
@@ -64,13 +65,13 @@ static int gather_result(struct evidence *e, const char *cells, size_t cell, siz
 {
     const struct plan_program *p = e->program;
     char *path =
-        xasprintf("%s/%s/%s/result.json", cells, p->cells[cell].folder, p->stages[stage].name);
+        xasprintf("%s/%s/%s/" LAYOUT_RESULT, cells, p->cells[cell].folder, p->stages[stage].name);
     cJSON *result = NULL;
     int rc = 0;
     struct stat st;
     /* A link to nothing is there: it named a result once. */
     if (lstat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR)) {
-        rc = json_read_file_lax(path, GATHER_RESULT_BYTES_MAX, &result, err);
+        rc = json_read_file_lax(path, LAYOUT_RESULT_MAX, &result, err);
         if (rc == 0) {
             rc = evidence_add_result(e, cell, stage, result, err);
         }

@@ -11,8 +11,6 @@
 #include "base/err.h"
 #include "truthtable/evidence/evidence.h"
 
-#define GATHER_RESULT_BYTES_MAX ((size_t)16 << 20)
-
 /* Fills e, which was initialised. cells: the folder that holds the cells' folders. ends: array of
  * {"cell","stage","end","cause", "narrower"} as in provenance.json's "tasks", or NULL; a task with
  * a result is done whatever it says, one without either stays pending. A result that is not

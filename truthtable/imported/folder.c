@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "truthtable/evidence/evidence.h"
 
@@ -32,9 +33,9 @@ static bool holds(const char *folder, const char *name)
 /* A journal, an origin or cells beside a lock are traces of the daemon. */
 static int check_not_executed(const char *folder, struct err *err)
 {
-    static const char *const traces[] = {"journal.jsonl", "origin.json", "cells"};
+    static const char *const traces[] = {LAYOUT_JOURNAL, LAYOUT_ORIGIN, LAYOUT_CELLS};
     for (size_t i = 0; i < ARRAY_LEN(traces); i++) {
-        if (holds(folder, traces[i]) && holds(folder, "grid.toml.lock")) {
+        if (holds(folder, traces[i]) && holds(folder, LAYOUT_LOCK)) {
             return err_set(err, ERR_REFUSED,
                            "%s is an executed program (it holds %s): imported records never become "
                            "part of one",
@@ -57,8 +58,8 @@ static bool is_empty(const char *folder)
 /* Replacing removes the folder: what no import wrote must not go with it. */
 static int check_nothing_else(const char *folder, struct err *err)
 {
-    static const char *const written[] = {"grid.toml", "grid.toml.lock", "records.json",
-                                          IMPORTED_FILE, "report"};
+    static const char *const written[] = {LAYOUT_GRID, LAYOUT_LOCK, LAYOUT_RECORDS, LAYOUT_IMPORTED,
+                                          LAYOUT_REPORT};
     struct name_list names = {0};
     int rc = dir_list(folder, &names, err);
     for (size_t i = 0; rc == 0 && i < names.n; i++) {
@@ -210,7 +211,7 @@ static int put_file(const char *folder, const char *name, cJSON *value, struct e
 static int put_verdict(const char *folder, const struct table_verdict *v, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
-    char *path = path_join(folder, "verdict.json");
+    char *path = path_join(folder, LAYOUT_VERDICT);
     int rc = verdict_pretty(v, &text, err);
     strbuf_addc(&text, '\n');
     rc = rc == 0 ? file_write_atomic(path, text.buf, text.len, 0644, err) : rc;
@@ -229,17 +230,17 @@ struct folder_facts {
 static int fill(const struct folder_spec *spec, const char *to, const struct import *im,
                 const struct folder_facts *told, struct err *err)
 {
-    char *report = path_join(to, "report");
-    char *grid = path_join(to, "grid.toml");
+    char *report = path_join(to, LAYOUT_REPORT);
+    char *grid = path_join(to, LAYOUT_GRID);
     int rc = dir_make(report, 0755, err);
     rc = rc == 0 ? file_copy(spec->program_path, grid, 0644, err) : rc;
-    rc = rc == 0 ? put_file(to, "grid.toml.lock", json_copy(spec->lock->json), err) : rc;
-    rc = rc == 0 ? put_file(to, "records.json", json_copy(im->records), err) : rc;
+    rc = rc == 0 ? put_file(to, LAYOUT_LOCK, json_copy(spec->lock->json), err) : rc;
+    rc = rc == 0 ? put_file(to, LAYOUT_RECORDS, json_copy(im->records), err) : rc;
     cJSON *receipts = imported_json(spec, im);
-    rc = rc == 0 ? put_file(to, IMPORTED_FILE, json_copy(receipts), err) : rc;
-    rc = rc == 0 ? put_file(report, "receipts.json", json_copy(receipts), err) : rc;
+    rc = rc == 0 ? put_file(to, LAYOUT_IMPORTED, json_copy(receipts), err) : rc;
+    rc = rc == 0 ? put_file(report, LAYOUT_RECEIPTS, json_copy(receipts), err) : rc;
     rc = rc == 0 ? put_verdict(report, told->verdict, err) : rc;
-    rc = rc == 0 ? put_file(report, "provenance.json", json_copy(told->provenance), err) : rc;
+    rc = rc == 0 ? put_file(report, LAYOUT_PROVENANCE, json_copy(told->provenance), err) : rc;
     cJSON_Delete(receipts);
     free(grid);
     free(report);

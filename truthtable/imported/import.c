@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "truthtable/evaluate/replay.h"
@@ -331,7 +332,7 @@ static int take_records(struct import *im, const char *path, struct err *err)
     struct strbuf text = STRBUF_INIT;
     cJSON *file = NULL;
     evidence_init(&e, im->program);
-    int rc = file_read(path, REPLAY_RECORDS_BYTES_MAX, &text, err);
+    int rc = file_read(path, LAYOUT_RECORDS_MAX, &text, err);
     if (rc == 0) {
         rc = evidence_read_text(&e, text.buf, text.len, err);
         rc = rc == 0 ? json_parse_lax(text.buf, text.len, &file, err) : rc;

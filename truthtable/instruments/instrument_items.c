@@ -11,12 +11,11 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "truthtable/instruments/instrument_work.h"
 #include "truthtable/instruments/items_error.h"
 #include "truthtable/instruments/items_table.h"
-
-#define RESULT_BYTES_MAX ((size_t)16 << 20)
 
 struct items {
     struct told *t;
@@ -38,11 +37,11 @@ static int read_result(const char *path, cJSON **out, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
     int rc = file_kind_at(path) == FILE_REGULAR
-                 ? file_read(path, RESULT_BYTES_MAX, &text, err)
+                 ? file_read(path, LAYOUT_RESULT_MAX, &text, err)
                  : err_set(err, ERR_NOT_FOUND, "there is no result.json");
     if (rc == 0) {
         rc = json_parse_lax(text.buf, text.len, out, err);
-        rc = rc == 0 ? 0 : err_wrap(err, "result.json");
+        rc = rc == 0 ? 0 : err_wrap(err, LAYOUT_RESULT);
     } else if (rc != ERR_NOT_FOUND) {
         rc = err_set(err, rc, "result.json cannot be read");
     }
@@ -53,7 +52,7 @@ static int read_result(const char *path, cJSON **out, struct err *err)
 /* What a result says of its items: the file beside the result itself, and its digest. */
 static int items_named(const char *task_folder, char **path, struct digest *digest, struct err *err)
 {
-    char *link = path_join(task_folder, "result.json");
+    char *link = path_join(task_folder, LAYOUT_RESULT);
     /* Items are beside the result in the attempt's folder, to which the link points. */
     char *real = realpath(link, NULL);
     cJSON *result = NULL;
@@ -114,8 +113,7 @@ static int read_cell(const struct items *it, const struct plan_measure *m, size_
                      struct items_table *table, struct err *err)
 {
     const struct plan_program *p = it->w->p;
-    char *folder = xasprintf("%s/cells/%s/%s", it->w->in->folder, p->cells[cell].folder,
-                             p->stages[m->stage].name);
+    char *folder = layout_task(it->w->in->folder, p->cells[cell].folder, p->stages[m->stage].name);
     char *path = NULL;
     struct digest said = {0};
     struct digest found = {0};
@@ -129,7 +127,7 @@ static int read_cell(const struct items *it, const struct plan_measure *m, size_
         rc = err_set(err, ERR_CORRUPT, "items.jsonl is not the one the result is of");
     }
     if (rc != 0) {
-        char *result = path_join(folder, "result.json");
+        char *result = path_join(folder, LAYOUT_RESULT);
         cut_folder(err, path);
         cut_folder(err, result);
         free(result);

@@ -16,7 +16,6 @@
 #include "truthtable/evidence/evidence.h"
 
 #define INSTRUMENTS_SCHEMA 1
-#define INSTRUMENTS_FILE   "instruments.json"
 /* The limit of computing in a child process: instruments that take longer are given up. */
 #define INSTRUMENTS_SECONDS_MAX 900U
 #define INSTRUMENTS_BYTES_MAX   ((size_t)256 << 20)

@@ -11,15 +11,14 @@
 #include "base/attempt_name.h"
 #include "base/file.h"
 #include "base/json_pull.h"
+#include "base/layout.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "truthtable/report/report_model.h"
 
-#define EVENTS_BYTES_MAX ((int64_t)16 << 30) /* what follows in a file is not read */
-#define CHUNK_BYTES      ((size_t)1 << 20)
-#define LINE_MAX_BYTES   ((size_t)64 << 10) /* longer lines hold no point */
-#define POINTS_MAX       ((size_t)2048)     /* of a curve; a drawing shows a few hundred */
-#define CURVES_PER_TASK  ((size_t)64)       /* names beyond these are not kept */
+#define CHUNK_BYTES     ((size_t)1 << 20)
+#define POINTS_MAX      ((size_t)2048) /* of a curve; a drawing shows a few hundred */
+#define CURVES_PER_TASK ((size_t)64)   /* names beyond these are not kept */
 
 void curves_release(struct curve_set *set)
 {
@@ -198,7 +197,7 @@ static void take_lines(struct curve_set *set, struct arena *a, size_t from, stru
         *skipping = false;
     }
     size_t left = (size_t)(end - line);
-    if (left > LINE_MAX_BYTES) {
+    if (left > LAYOUT_EVENTS_LINE_MAX) {
         *skipping = true;
         left = 0;
     }
@@ -218,7 +217,7 @@ static void read_events(struct curve_set *set, struct arena *a, size_t from, con
     /* A worker may have put a link or a FIFO in its place. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     ssize_t n = fd < 0 ? -1 : 1;
-    while (n > 0 && total < EVENTS_BYTES_MAX) {
+    while (n > 0 && total < LAYOUT_EVENTS_MAX) {
         strbuf_reserve(&buf, CHUNK_BYTES);
         n = read(fd, buf.buf + buf.len, CHUNK_BYTES);
         if (n > 0) {
@@ -240,7 +239,7 @@ static void read_events(struct curve_set *set, struct arena *a, size_t from, con
 static uint32_t linked_attempt(const char *task_folder)
 {
     struct attempt_name name;
-    char *path = path_join(task_folder, "result.json");
+    char *path = path_join(task_folder, LAYOUT_RESULT);
     char *target = realpath(path, NULL);
     char *folder = path_folder(target == NULL ? "" : target);
     const uint32_t no = attempt_name_parse(path_name(folder), &name) ? name.no : UINT32_MAX;
@@ -269,7 +268,7 @@ void curves_read_task(struct curve_set *set, struct arena *a, const char *task_f
             continue;
         }
         char *attempt = path_join(task_folder, names.names[i]);
-        char *events = path_join(attempt, "events.jsonl");
+        char *events = path_join(attempt, LAYOUT_EVENTS);
         read_events(set, a, from, events);
         free(events);
         free(attempt);

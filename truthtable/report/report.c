@@ -10,13 +10,12 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "truthtable/instruments/instruments.h"
 #include "truthtable/report/render.h"
 #include "truthtable/report/report_model.h"
 #include "truthtable/report/sections.h"
-
-#define SUMS_NAME "SHA256SUMS"
 
 /* Only the owner may read a report until it is passed on. */
 static int write_file(const char *folder, const char *name, const struct strbuf *text,
@@ -34,8 +33,9 @@ static int write_pages(const struct report_model *m, const char *out, struct err
     static const struct {
         const char *name;
         void (*render)(const struct doc *d, struct strbuf *out);
-    } pages[] = {
-        {"report.md", render_md}, {"report.html", render_html}, {"report.json", render_json}};
+    } pages[] = {{LAYOUT_REPORT_MD, render_md},
+                 {LAYOUT_REPORT_HTML, render_html},
+                 {LAYOUT_REPORT_JSON, render_json}};
     struct doc doc;
     struct strbuf text = STRBUF_INIT;
     int rc = 0;
@@ -58,7 +58,7 @@ static bool belongs(const char *folder, const char *name)
     char *path = path_join(folder, name);
     bool regular = file_kind_at(path) == FILE_REGULAR;
     free(path);
-    return regular && strcmp(name, SUMS_NAME) != 0 && name[0] != '.' &&
+    return regular && strcmp(name, LAYOUT_SUMS) != 0 && name[0] != '.' &&
            strstr(name, ".tmp") == NULL && strchr(name, '\n') == NULL;
 }
 
@@ -90,7 +90,7 @@ static int write_sums(const char *out, struct err *err)
         }
     }
     if (rc == 0) {
-        rc = write_file(out, SUMS_NAME, &sums, err);
+        rc = write_file(out, LAYOUT_SUMS, &sums, err);
     }
     strbuf_release(&sums);
     name_list_release(&names);
@@ -109,7 +109,7 @@ static void add_instruments(struct report_model *m, const char *folder, const ch
                                          .provenance = m->provenance,
                                          .amendments = m->amendments};
     struct err failed = {0};
-    char *path = path_join(out, INSTRUMENTS_FILE);
+    char *path = path_join(out, LAYOUT_INSTRUMENTS);
     /* In a child process: a fault there must not cost the report. */
     cJSON *told = instruments_compute_apart(&in);
     if (json_write_file(path, told, 0600, &failed) == 0) {
@@ -125,7 +125,7 @@ static void add_instruments(struct report_model *m, const char *folder, const ch
 int report_write(const char *folder, const char *out, struct err *err)
 {
     struct report_model model;
-    char *to = out == NULL ? path_join(folder, "report") : path_join(out, "");
+    char *to = out == NULL ? path_join(folder, LAYOUT_REPORT) : path_join(out, "");
     int rc = report_model_read(&model, folder, err);
     if (rc == 0) {
         rc = out == NULL ? dir_make_below(folder, to, false, err) : dir_make(to, 0755, err);

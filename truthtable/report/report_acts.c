@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 
 #define STOPPING       128 /* of status.paused: `cancel --all` is under way (docs/scheduler.md) */
@@ -132,7 +133,7 @@ void report_acts_read(struct report_acts *acts, struct arena *a, const char *fol
 {
     char *line = NULL;
     size_t cap = 0;
-    char *path = path_join(folder, "journal.jsonl");
+    char *path = path_join(folder, LAYOUT_JOURNAL);
     FILE *file = file_kind_at(path) == FILE_REGULAR ? fopen(path, "re") : NULL;
     *acts = (struct report_acts){0};
     for (ssize_t n; file != NULL && (n = getline(&line, &cap, file)) > 0;) {

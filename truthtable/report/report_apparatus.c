@@ -12,12 +12,11 @@
 #include "base/attempt_name.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "prereg/amend/amendment.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/verdict_words.h"
-
-#define RESULT_BYTES_MAX ((size_t)16 << 20)
 
 /* The metric of the result in the attempt's folder; NAN without one. */
 static double came(const char *folder, const struct plan_apparatus *check, const cJSON *attempt)
@@ -32,11 +31,11 @@ static double came(const char *folder, const struct plan_apparatus *check, const
     if (id == NULL || !uuid_is_valid(id) || !(no >= 1 && no < UINT32_MAX) || metric == NULL) {
         return value;
     }
-    char *task = xasprintf("%s/apparatus/%s", folder, check->name);
+    char *task = layout_check(folder, check->name);
     char *attempt_folder = attempt_path(task, (uint32_t)no, id);
-    char *path = path_join(attempt_folder, "result.json");
+    char *path = path_join(attempt_folder, LAYOUT_RESULT);
     if (file_kind_at(path) == FILE_REGULAR &&
-        json_read_file_lax(path, RESULT_BYTES_MAX, &result, &ignored) == 0) {
+        json_read_file_lax(path, LAYOUT_RESULT_MAX, &result, &ignored) == 0) {
         const cJSON *v = member(member(result, "metrics"), metric + 1);
         value = cJSON_IsNumber(v) ? v->valuedouble : member_number(v, "value");
     }

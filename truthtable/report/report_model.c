@@ -10,19 +10,16 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/lock/imported.h"
 #include "truthtable/report/report_apparatus.h"
 
-#define VERDICT_BYTES_MAX    ((size_t)256 << 20)
-#define PROVENANCE_BYTES_MAX ((size_t)256 << 20)
-#define RESULT_BYTES_MAX     ((size_t)64 << 20)
-
 /* The plan must be the one that the lock covers, amendments included. */
 static int read_program(struct report_model *m, const char *folder, struct err *err)
 {
-    char *path = path_join(folder, "grid.toml");
+    char *path = path_join(folder, LAYOUT_GRID);
     struct diag diag;
     diag_init(&diag, path);
     int rc = program_load(path, &m->program, &diag, err);
@@ -41,8 +38,8 @@ static int read_program(struct report_model *m, const char *folder, struct err *
 /* The file must exist and belong to this root. */
 static int read_verdict(struct report_model *m, const char *folder, struct err *err)
 {
-    char *path = path_join(folder, "report/verdict.json");
-    int rc = json_read_file(path, VERDICT_BYTES_MAX, &m->verdict, err);
+    char *path = path_join(folder, LAYOUT_IN_REPORT(LAYOUT_VERDICT));
+    int rc = json_read_file(path, LAYOUT_REPORT_MAX, &m->verdict, err);
     free(path);
     if (rc != 0) {
         return rc;
@@ -59,10 +56,10 @@ static int read_verdict(struct report_model *m, const char *folder, struct err *
 /* Absent for replayed records; then who ran what is not known. */
 static int read_provenance(struct report_model *m, const char *folder, struct err *err)
 {
-    char *path = path_join(folder, "report/provenance.json");
+    char *path = path_join(folder, LAYOUT_IN_REPORT(LAYOUT_PROVENANCE));
     int rc = 0;
     if (file_kind_at(path) != FILE_ABSENT) {
-        rc = json_read_file(path, PROVENANCE_BYTES_MAX, &m->provenance, err);
+        rc = json_read_file(path, LAYOUT_REPORT_MAX, &m->provenance, err);
     }
     free(path);
     return rc;
@@ -71,10 +68,10 @@ static int read_provenance(struct report_model *m, const char *folder, struct er
 /* Present for imported programs only. */
 static int read_imported(struct report_model *m, const char *folder, struct err *err)
 {
-    char *path = path_join(folder, IMPORTED_FILE);
+    char *path = path_join(folder, LAYOUT_IMPORTED);
     int rc = 0;
     if (file_kind_at(path) != FILE_ABSENT) {
-        rc = json_read_file(path, PROVENANCE_BYTES_MAX, &m->imported, err);
+        rc = json_read_file(path, LAYOUT_REPORT_MAX, &m->imported, err);
     }
     free(path);
     return rc;
@@ -84,13 +81,13 @@ static int read_imported(struct report_model *m, const char *folder, struct err 
  * display. */
 static int read_amendments(struct report_model *m, const char *folder, struct err *err)
 {
-    char *amendments = path_join(folder, AMENDMENT_FOLDER);
+    char *amendments = path_join(folder, LAYOUT_AMENDMENTS);
     int rc = 0;
     m->amendments = json_array();
     for (size_t i = 1; rc == 0 && i <= m->lock->n_amendments; i++) {
         cJSON *amendment = NULL;
         char *path = amendment_file(amendments, i, "json");
-        rc = json_read_file(path, AMENDMENT_BYTES_MAX, &amendment, err);
+        rc = json_read_file(path, LAYOUT_AMENDMENT_MAX, &amendment, err);
         if (rc == 0) {
             json_push(m->amendments, amendment);
         }
@@ -106,10 +103,10 @@ static void read_instruments(struct report_model *m, const char *folder)
 {
     struct err failed = {0};
     cJSON *instruments = NULL;
-    char *path = path_join(folder, "report/instruments.json");
+    char *path = path_join(folder, LAYOUT_IN_REPORT(LAYOUT_INSTRUMENTS));
     if (file_kind_at(path) == FILE_ABSENT) {
         report_model_set_instruments(m, NULL, "there is no instruments.json beside the verdict");
-    } else if (json_read_file(path, VERDICT_BYTES_MAX, &instruments, &failed) != 0) {
+    } else if (json_read_file(path, LAYOUT_REPORT_MAX, &instruments, &failed) != 0) {
         report_model_set_instruments(m, NULL, failed.msg);
     } else {
         report_model_set_instruments(m, instruments, NULL);
@@ -135,9 +132,9 @@ void report_model_set_instruments(struct report_model *m, cJSON *instruments, co
 static void read_result(struct report_model *m, const char *task_folder, size_t task)
 {
     struct err ignored = {0};
-    char *path = path_join(task_folder, "result.json");
+    char *path = path_join(task_folder, LAYOUT_RESULT);
     if (file_kind_at(path) == FILE_REGULAR &&
-        json_read_file_lax(path, RESULT_BYTES_MAX, &m->results[task], &ignored) == 0) {
+        json_read_file_lax(path, LAYOUT_RESULT_MAX, &m->results[task], &ignored) == 0) {
         m->n_results++;
     }
     free(path);
@@ -147,7 +144,7 @@ static void read_result(struct report_model *m, const char *task_folder, size_t 
 static void read_tasks(struct report_model *m, const char *folder)
 {
     const struct plan_program *p = m->program;
-    char *cells = path_join(folder, "cells");
+    char *cells = path_join(folder, LAYOUT_CELLS);
     m->results = xcalloc(program_n_tasks(p) + 1, sizeof(*m->results));
     for (size_t c = 0; c < p->n_cells; c++) {
         char *cell_folder = path_join(cells, p->cells[c].folder);
@@ -168,9 +165,9 @@ static int read_records(struct report_model *m, const char *folder, struct err *
     const struct plan_program *p = m->program;
     cJSON *file = NULL;
     const cJSON *r = NULL;
-    char *path = path_join(folder, "records.json");
+    char *path = path_join(folder, LAYOUT_RECORDS);
     m->results = xcalloc(program_n_tasks(p) + 1, sizeof(*m->results));
-    int rc = json_read_file(path, RESULT_BYTES_MAX * 4, &file, err);
+    int rc = json_read_file(path, LAYOUT_RECORDS_MAX, &file, err);
     cJSON_ArrayForEach(r, member(file, "records"))
     {
         const char *cell = member_text(r, "cell");

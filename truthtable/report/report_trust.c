@@ -11,12 +11,11 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/lock/lock_sign.h"
 #include "prereg/lock/signature.h"
-
-#define ORIGIN_BYTES_MAX ((size_t)64 << 10)
 
 /* `signed_text` is what was signed, or rc says why there is no such text. */
 static struct signature_seen see(const cJSON *signature, const struct strbuf *signed_text, int rc,
@@ -89,9 +88,9 @@ static void see_origin_stamp(struct report_trust *t, const char *folder, const c
     cJSON *o = NULL;
     const char *grid = NULL;
     struct err ignored = {0};
-    char *origin = path_join(folder, "origin.json");
+    char *origin = path_join(folder, LAYOUT_ORIGIN);
     if (file_kind_at(origin) == FILE_REGULAR &&
-        json_read_file(origin, ORIGIN_BYTES_MAX, &o, &ignored) == 0 &&
+        json_read_file(origin, LAYOUT_ORIGIN_MAX, &o, &ignored) == 0 &&
         json_get_string(o, "path", &grid, &ignored) == 0) {
         char *there = lock_path_of(grid);
         if (same_bytes(lock_path, there)) {
@@ -108,7 +107,7 @@ void report_trust_read(struct report_trust *t, const char *folder, const struct 
                        const cJSON *amendments, struct arena *a)
 {
     const cJSON *amendment = NULL;
-    char *lock_path = path_join(folder, "grid.toml.lock");
+    char *lock_path = path_join(folder, LAYOUT_LOCK);
     *t = (struct report_trust){.lock = see_lock(lock, a)};
     t->amendments =
         arena_array(a, (size_t)cJSON_GetArraySize(amendments) + 1, sizeof(*t->amendments));

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "worker/data/tokenizer.h"
 #include "worker/model/hf.h"
@@ -32,7 +33,7 @@ static bool has_file(const char *folder, const char *name)
  * NULL: there is none. */
 static char *find_ours(const char *folder)
 {
-    char *link = path_join(folder, "result.json");
+    char *link = path_join(folder, LAYOUT_RESULT);
     char *true_path = realpath(link, NULL);
     char *base = true_path == NULL ? xstrdup(folder) : path_folder(true_path);
     char *inner = path_join(base, MODEL_FOLDER), *found = NULL;

@@ -2,7 +2,7 @@
  * Lines are built by hand in a string buffer: their shapes are fixed, and a JSON tree per progress
  * line would cost more than the line. Each line goes out with one write(2) on a descriptor in
  * append mode, so lines of a worker and of its children do not mix. A line longer than
- * EVENTS_LINE_MAX is dropped, since the daemon would refuse it.
+ * LAYOUT_EVENTS_LINE_MAX is dropped, since the daemon would refuse it.
  */
 #include "worker/report/events.h"
 
@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/show.h"
 #include "base/strbuf.h"
 
@@ -68,7 +69,7 @@ static void write_line(struct events *ev, const struct strbuf *line)
 static void say(struct events *ev, struct strbuf *line)
 {
     strbuf_adds(line, "}\n");
-    if (ev->fd >= 0 && ev->fault.code == 0 && line->len <= EVENTS_LINE_MAX)
+    if (ev->fd >= 0 && ev->fault.code == 0 && line->len <= LAYOUT_EVENTS_LINE_MAX)
         write_line(ev, line);
     strbuf_release(line);
 }

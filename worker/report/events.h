@@ -13,8 +13,6 @@
 
 #include "base/err.h"
 
-#define EVENTS_LINE_MAX 65536
-
 enum event_section { SECTION_SETUP, SECTION_STEP, SECTION_CHECKPOINT, SECTION_EVAL, SECTION_NR };
 
 struct events {

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 
 #include "base/json.h"
+#include "base/layout.h"
 
 enum worker_exit worker_exit_code(int err_code)
 {
@@ -154,7 +155,7 @@ void result_try(struct worker_result *r, double done, double of, double seconds)
 
 int result_write(struct worker_result *r, struct err *err)
 {
-    return json_write_file("result.json", r->json, 0644, err);
+    return json_write_file(LAYOUT_RESULT, r->json, 0644, err);
 }
 
 /* ru_maxrss is in KiB on Linux. */

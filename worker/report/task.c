@@ -6,6 +6,7 @@
 #include "worker/report/task.h"
 
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 
@@ -127,7 +128,7 @@ int task_read(const char *path, struct worker_task *task, struct err *err)
 {
     cJSON *json = NULL;
     *task = (struct worker_task){0};
-    int rc = json_read_file(path, TASK_BYTES_MAX, &json, err);
+    int rc = json_read_file(path, LAYOUT_TASK_MAX, &json, err);
     if (rc == 0)
         rc = task_from_json(json, task, err);
     return rc < 0 ? err_wrap(err, "%s", path) : 0;

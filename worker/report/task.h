@@ -15,8 +15,7 @@
 #include "base/digest.h"
 #include "base/err.h"
 
-#define TASK_PROTOCOL  1
-#define TASK_BYTES_MAX (16u << 20)
+#define TASK_PROTOCOL 1
 
 struct worker_task {
     cJSON *json;

@@ -16,6 +16,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/text.h"
 
 #define STEP_PREFIX       "step-"
@@ -51,7 +52,7 @@ struct digest checkpoint_key(const struct worker_task *task, const struct train_
 
 void checkpoint_path(int64_t step, char *out, size_t size)
 {
-    (void)snprintf(out, size, CHECKPOINT_FOLDER "/" STEP_PREFIX "%06lld", (long long)step);
+    (void)snprintf(out, size, LAYOUT_CHECKPOINT "/" STEP_PREFIX "%06lld", (long long)step);
 }
 
 double checkpoint_interval(double cost_seconds, double worked_seconds, int64_t failures)
@@ -202,7 +203,7 @@ static void remove_older(int64_t newest)
     struct err ignored;
     int64_t before = -1;
 
-    int rc = dir_list(CHECKPOINT_FOLDER, &list, &ignored);
+    int rc = dir_list(LAYOUT_CHECKPOINT, &list, &ignored);
     for (size_t i = 0; rc == 0 && i < list.n; i++) {
         int64_t step = checkpoint_step_of_name(list.names[i]);
         if (step > before && step < newest)
@@ -212,7 +213,7 @@ static void remove_older(int64_t newest)
         int64_t step = checkpoint_step_of_name(list.names[i]);
         if (step < 0 || step >= before)
             continue;
-        char *path = path_join(CHECKPOINT_FOLDER, list.names[i]);
+        char *path = path_join(LAYOUT_CHECKPOINT, list.names[i]);
         (void)!dir_remove(path, &ignored);
         free(path);
     }
@@ -243,7 +244,7 @@ static int put_in_place(const char *from, const char *to, int64_t step, struct e
     if (rc == 0 && rename(from, to) != 0)
         rc = err_set_errno(err, errno, "rename");
     if (rc == 0)
-        rc = dir_sync(CHECKPOINT_FOLDER, err);
+        rc = dir_sync(LAYOUT_CHECKPOINT, err);
     if (rc == 0)
         rc = dir_sync(".", err); /* the first one made the folder */
     if (rc == 0)
@@ -258,7 +259,7 @@ int checkpoint_write(const struct checkpoint_image *img, const struct checkpoint
     struct err ignored;
 
     checkpoint_path(img->step, folder, sizeof(folder));
-    (void)snprintf(being_written, sizeof(being_written), CHECKPOINT_FOLDER "/.%s.tmp",
+    (void)snprintf(being_written, sizeof(being_written), LAYOUT_CHECKPOINT "/.%s.tmp",
                    path_name(folder));
     int rc = dir_remove(being_written, err);
     if (rc == 0 && (rc = fill(img, run, being_written, err)) == 0)

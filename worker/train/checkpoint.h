@@ -20,7 +20,6 @@
 #include "worker/report/task.h"
 #include "worker/train/checkpoint_image.h"
 
-#define CHECKPOINT_FOLDER   "checkpoint"
 #define CHECKPOINT_MANIFEST "manifest.json"
 #define CHECKPOINT_STATE    "state.json"
 #define CHECKPOINT_VERSION  2

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "worker/model/store.h"
 #include "worker/train/checkpoint.h"
@@ -48,7 +49,7 @@ static void find_candidates(const struct worker_task *task, struct events *ev,
     for (size_t i = 0; i < task->n_resume; i++) {
         struct name_list list = {0};
         struct err err;
-        char *folder = path_join(task->resume[i], CHECKPOINT_FOLDER);
+        char *folder = path_join(task->resume[i], LAYOUT_CHECKPOINT);
         /* An attempt that died before its first checkpoint has no folder. */
         int rc = dir_list(folder, &list, &err);
         if (rc < 0 && rc != ERR_NOT_FOUND)

@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/layout.h"
 #include "daemon/program/events.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -13,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct events_said whole;
     struct events_said first;
     struct events_said rest;
-    if (size > EVENTS_LINE_MAX) {
+    if (size > LAYOUT_EVENTS_LINE_MAX) {
         return 0; /* a line that may be too long is another matter: unit test */
     }
     size_t cut = size == 0 ? 0 : data[0] * size / 256;

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "daemon/program/apparatus.h"
@@ -41,7 +42,7 @@ static void test_last_words(void **state)
     struct err err = {0};
     (void)state;
     assert_non_null(mkdtemp(folder));
-    char *path = path_join(folder, SHIM_STDERR_FILE);
+    char *path = path_join(folder, LAYOUT_STDERR);
     expect_words(folder, ""); /* none */
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_int_equal(file_write_atomic(path, cases[i][0], strlen(cases[i][0]), 0600, &err), 0);

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "daemon/shell/attempts.h"
 #include "daemon/shim/files.h"
@@ -208,7 +209,7 @@ static void write_exit(const struct shell_attempt *a, const struct shim_start *s
 {
     struct shim_exit x = {.reason = SHIM_SPAWN_FAILED};
     struct err err = {0};
-    char *path = path_join(a->folder, SHIM_START_FILE);
+    char *path = path_join(a->folder, LAYOUT_START);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     memcpy(x.attempt, a->row.id, sizeof(x.attempt));
     must(shim_exit_write(a->folder, fd, start, &x, &err), &err);

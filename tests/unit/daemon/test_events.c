@@ -7,8 +7,10 @@
 
 #include <cmocka.h>
 
+#include "base/layout.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
+#include "daemon/core/core.h"
 #include "daemon/program/events.h"
 
 struct sample {
@@ -88,17 +90,17 @@ static void test_long_line_breaks_the_protocol(void **state)
     struct strbuf text = STRBUF_INIT;
     struct events_said got;
     strbuf_adds(&text, "{\"type\":\"note\",\"text\":\"");
-    while (text.len < EVENTS_LINE_MAX - 2) {
+    while (text.len < LAYOUT_EVENTS_LINE_MAX - 2) {
         strbuf_addc(&text, 'x');
     }
     strbuf_adds(&text, "\"}");
-    assert_int_equal(text.len, EVENTS_LINE_MAX);
+    assert_int_equal(text.len, LAYOUT_EVENTS_LINE_MAX);
     strbuf_addc(&text, '\n');
     events_take(text.buf, text.len, &got);
     assert_int_equal(got.malformed, 0);
     text.buf[text.len - 1] = ' '; /* one byte more, and no end in sight */
     events_take(text.buf, text.len, &got);
-    assert_true(got.malformed > EVENTS_MALFORMED_MAX);
+    assert_true(got.malformed > CORE_MALFORMED_MAX);
     assert_int_equal(got.n_bytes, text.len);
     strbuf_release(&text);
 }

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "daemon/executor/post_mortem.h"
 
@@ -77,7 +78,7 @@ static void test_torn_exit(void **state)
         assert_non_null(mkdtemp(folder));
         char *attempt = path_join(folder, "cells/arm=a/train/attempt-0001-" ID);
         assert_int_equal(dir_make(attempt, 0700, &err), 0);
-        write_bytes(attempt, SHIM_EXIT_FILE, CASES[i].bytes, CASES[i].n);
+        write_bytes(attempt, LAYOUT_EXIT, CASES[i].bytes, CASES[i].n);
         assert_false(examine_exit(attempt, ID, &end));
         examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, true, &x);
         assert_int_equal(x.finding, FOUND_ENDED);
@@ -99,15 +100,15 @@ static void test_torn_start(void **state)
     assert_non_null(mkdtemp(folder));
     char *attempt = path_join(folder, "cells/arm=a/train/attempt-0001-" ID);
     assert_int_equal(dir_make(attempt, 0700, &err), 0);
-    write_bytes(attempt, SHIM_START_FILE, half, sizeof(half) - 1);
+    write_bytes(attempt, LAYOUT_START, half, sizeof(half) - 1);
     examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, true, &x);
     assert_int_equal(x.finding, FOUND_ENDED);
     assert_int_equal(x.end.reason, END_HOST_LOST);
-    write_bytes(attempt, SHIM_START_FILE, "", 0);
+    write_bytes(attempt, LAYOUT_START, "", 0);
     examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, true, &x);
     assert_int_equal(x.finding, FOUND_ENDED);
     assert_int_equal(x.end.reason, END_NEVER_LAUNCHED);
-    char *start = path_join(attempt, SHIM_START_FILE);
+    char *start = path_join(attempt, LAYOUT_START);
     assert_int_equal(file_kind_at(start), FILE_ABSENT); /* so that nothing looks started */
     free(start);
     assert_int_equal(dir_remove(folder, &err), 0);
@@ -131,7 +132,7 @@ static void test_torn_start_of_a_living_tree(void **state)
     pid_t pid = -1;
     assert_int_equal(dir_make(attempt, 0700, &err), 0);
     assert_int_equal(posix_spawn(&pid, "/bin/sleep", NULL, NULL, argv, env), 0);
-    write_bytes(attempt, SHIM_START_FILE, "{", 1);
+    write_bytes(attempt, LAYOUT_START, "{", 1);
     examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, true, &x);
     int waited = waitpid(pid, &status, WNOHANG);
     (void)kill(pid, SIGKILL);
@@ -163,12 +164,12 @@ static void test_older_shim(void **state)
     static const char exit[] = "{\"protocol\":1,\"attempt\":\"" ID "\",\"code\":3,"
                                "\"signal\":null,\"reason\":\"exited\",\"rusage\":{\"user_ms\":1,"
                                "\"system_ms\":1,\"max_rss_bytes\":1},\"time\":\"u\"}";
-    write_bytes(attempt, SHIM_START_FILE, start, sizeof(start) - 1);
+    write_bytes(attempt, LAYOUT_START, start, sizeof(start) - 1);
     assert_int_equal(lock_try(lock, false, &fd, &err), 0);
     examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, true, &x);
     assert_int_equal(x.finding, FOUND_ALIVE);
     assert_true(x.has_start);
-    write_bytes(attempt, SHIM_EXIT_FILE, exit, sizeof(exit) - 1);
+    write_bytes(attempt, LAYOUT_EXIT, exit, sizeof(exit) - 1);
     assert_int_equal(close(fd), 0);
     examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, true, &x);
     assert_int_equal(x.finding, FOUND_ENDED);
@@ -176,7 +177,7 @@ static void test_older_shim(void **state)
     assert_int_equal(shim_start_read(attempt, ID, &x.start, &err), 0);
     assert_int_equal(x.start.worker_pid, 8);
     assert_string_equal(x.start.time, "t");
-    char *exit_file = path_join(attempt, SHIM_EXIT_FILE); /* what its death leaves is fenced by that
+    char *exit_file = path_join(attempt, LAYOUT_EXIT); /* what its death leaves is fenced by that
                                                              lock, which stays to tell so */
     assert_int_equal(remove(exit_file), 0);
     examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, true, &x);

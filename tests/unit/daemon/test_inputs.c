@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "daemon/program/inputs.h"
 #include "daemon/program/result.h"
@@ -80,7 +81,7 @@ static int set_up(void **state)
     char *model = path_join(w->folder, "model");
     assert_int_equal(dir_make(model, 0700, &err), 0);
     free(scratch_write(model, "model.bin", "ok", 0600));
-    free(scratch_write(w->folder, RESULT_FILE, RESULT, 0600));
+    free(scratch_write(w->folder, LAYOUT_RESULT, RESULT, 0600));
     free(model);
     w->input = (struct accepted){.stage = "train",
                                  .task = task,
@@ -153,7 +154,7 @@ static void test_longer_model(void **state)
 static void test_other_result(void **state)
 {
     const struct world *w = *state;
-    free(scratch_write(w->folder, RESULT_FILE, "{\"artifacts\":[]}\n", 0600));
+    free(scratch_write(w->folder, LAYOUT_RESULT, "{\"artifacts\":[]}\n", 0600));
     expect(w, NULL, "result.json was changed");
 }
 
@@ -161,7 +162,7 @@ static void test_gone(void **state)
 {
     const struct world *w = *state;
     char *model = path_join(w->folder, "model/model.bin");
-    char *result = path_join(w->folder, RESULT_FILE);
+    char *result = path_join(w->folder, LAYOUT_RESULT);
     assert_int_equal(unlink(model), 0);
     expect(w, NULL, "artifact model/model.bin is not a file");
     assert_int_equal(unlink(result), 0);
@@ -184,7 +185,7 @@ static void expect_no_answer(const struct world *w, int wanted, const char *what
 static void test_failing_disk(void **state)
 {
     static const int whys[] = {EIO, EACCES, ESTALE};
-    static const char *const ends[] = {"/" RESULT_FILE, "/model.bin"};
+    static const char *const ends[] = {"/" LAYOUT_RESULT, "/model.bin"};
     for (size_t i = 0; i < ARRAY_LEN(whys) * ARRAY_LEN(ends); i++) {
         fault.why = whys[i / ARRAY_LEN(ends)];
         fault.end = ends[i % ARRAY_LEN(ends)];

@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "daemon/rpc/client.h"
 #include "daemon/rpc/owner.h"
@@ -40,7 +41,7 @@ static int setup(void **state)
     assert_non_null(mkdtemp(folder));
     h->state = xstrdup(folder);
     h->lock = path_join(folder, "state.lock");
-    h->socket = path_join(folder, RPC_SOCKET_NAME);
+    h->socket = path_join(folder, LAYOUT_SOCKET);
     *state = h;
     return 0;
 }

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "daemon/program/prepare.h"
 #include "prereg/amend/amendment.h"
@@ -23,7 +24,7 @@
 static void write_program(const struct amending_world *w, const char *metric)
 {
     char *text = text_replace(amending_program, "score.acc_norm", metric);
-    free(scratch_write(w->folder, HOSTED_PROGRAM_FILE, text, 0600));
+    free(scratch_write(w->folder, LAYOUT_GRID, text, 0600));
     free(text);
 }
 
@@ -42,7 +43,7 @@ static struct hosted *hosted_of(const struct amending_world *w)
     struct hosted *h = hosted_new(1, "/nowhere", "p-00000000");
     free(h->folder);
     h->folder = xstrdup(w->folder);
-    char *origin = path_join(w->folder, HOSTED_PROGRAM_FILE);
+    char *origin = path_join(w->folder, LAYOUT_GRID);
     if (bundle_load_own(h->folder, origin, &h->bundle, &err) != 0) {
         fail_msg("%s", err.msg);
     }
@@ -69,7 +70,7 @@ static void change_program(const struct amending_world *w)
 
 static void change_lock(const struct amending_world *w)
 {
-    free(scratch_write(w->folder, HOSTED_LOCK_FILE, "{}\n", 0600));
+    free(scratch_write(w->folder, LAYOUT_LOCK, "{}\n", 0600));
 }
 
 static void take_amendments(const struct amending_world *w)
@@ -184,12 +185,12 @@ static struct hosted *run_world(struct amending_world *w)
     char *text = text_replace(amending_program, "[pin]\nworkers = \"record\"\n", "");
     w->folder = xstrdup("/dev/shm/preregd-prepare-XXXXXX"); /* where pages stay dirty */
     assert_non_null(mkdtemp(w->folder));
-    free(scratch_write(w->folder, HOSTED_PROGRAM_FILE, text, 0600));
+    free(scratch_write(w->folder, LAYOUT_GRID, text, 0600));
     free(scratch_write(w->folder, "corpus.txt", "once upon a time\n", 0600));
     free(scratch_write(w->folder, "worker.sh", WORKER, 0700));
     w->program = program_of(text, w->folder);
     assert_int_equal(lock_build(w->program, NULL, NULL, &w->lock, &err), 0);
-    char *path = path_join(w->folder, HOSTED_LOCK_FILE);
+    char *path = path_join(w->folder, LAYOUT_LOCK);
     assert_int_equal(lock_write(w->lock, path, false, &err), 0);
     assert_int_equal(object_store_all(w->program, w->lock, w->folder, NULL, &err), 0);
     free(path);

@@ -10,6 +10,7 @@
 
 #include "base/diag.h"
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "daemon/program/inputs.h"
 #include "daemon/program/result.h"
@@ -148,7 +149,7 @@ static void test_samples(void **state)
     const struct fixture *f = *state;
     for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
         struct result_check c;
-        write_file(f->attempt, RESULT_FILE, samples[i].text);
+        write_file(f->attempt, LAYOUT_RESULT, samples[i].text);
         verify(f, &c);
         if (c.verdict != samples[i].verdict || strstr(c.why, samples[i].why) == NULL) {
             fail_msg("%s: %d, %s", samples[i].text, (int)c.verdict, c.why);
@@ -163,7 +164,7 @@ static void test_a_link_is_no_result(void **state)
     const struct fixture *f = *state;
     struct result_check c;
     write_file(f->folder, "elsewhere.json", samples[0].text);
-    char *path = path_join(f->attempt, RESULT_FILE);
+    char *path = path_join(f->attempt, LAYOUT_RESULT);
     assert_int_equal(symlink("../elsewhere.json", path), 0);
     verify(f, &c);
     assert_int_equal(c.verdict, RESULT_BAD);
@@ -176,13 +177,13 @@ static void test_accepted_stays_as_it_was(void **state)
     struct result_check c;
     struct err err;
     cJSON *again = NULL;
-    write_file(f->attempt, RESULT_FILE, samples[0].text);
+    write_file(f->attempt, LAYOUT_RESULT, samples[0].text);
     verify(f, &c);
-    char *path = path_join(f->attempt, RESULT_FILE);
+    char *path = path_join(f->attempt, LAYOUT_RESULT);
     assert_int_equal(accepted_read(path, &c.digest, &again, &err), 0);
     assert_true(cJSON_Compare(again, c.json, true));
     cJSON_Delete(again);
-    write_file(f->attempt, RESULT_FILE, samples[1].text);
+    write_file(f->attempt, LAYOUT_RESULT, samples[1].text);
     assert_int_equal(accepted_read(path, &c.digest, &again, &err), ERR_CORRUPT);
     assert_null(again);
     cJSON_Delete(c.json);
@@ -212,7 +213,7 @@ static void test_inputs(void **state)
     char *folder = path_join(f->folder, "train");
     struct err err;
     assert_int_equal(dir_make(folder, 0700, &err), 0);
-    write_file(folder, RESULT_FILE, accepted);
+    write_file(folder, LAYOUT_RESULT, accepted);
     struct accepted train = {.stage = "train",
                              .task = name,
                              .folder = folder,
@@ -225,7 +226,7 @@ static void test_inputs(void **state)
                                              .inputs = &list,
                                              .folder = f->attempt,
                                              .attempt = ID};
-        write_file(f->attempt, RESULT_FILE, cases[i].text);
+        write_file(f->attempt, LAYOUT_RESULT, cases[i].text);
         result_verify(&source, &c);
         assert_int_equal(c.verdict, cases[i].verdict);
         assert_non_null(strstr(c.why, cases[i].why));

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "daemon/shim/files.h"
 
@@ -48,8 +49,8 @@ static void test_torn_files_are_corrupt_not_trusted(void **state)
     struct shim_start s;
     static const char *const torn[] = {"",   "{",    "{\"protocol\":1}",
                                        "[]", "null", "{\"protocol\":2,\"attempt\":\"x\"}"};
-    char *exit_path = path_join(f->folder, SHIM_EXIT_FILE);
-    char *start_path = path_join(f->folder, SHIM_START_FILE);
+    char *exit_path = path_join(f->folder, LAYOUT_EXIT);
+    char *start_path = path_join(f->folder, LAYOUT_START);
     for (size_t i = 0; i < ARRAY_LEN(torn); i++) {
         assert_int_equal(file_write_atomic(exit_path, torn[i], strlen(torn[i]), 0600, &err), 0);
         assert_int_equal(file_write_atomic(start_path, torn[i], strlen(torn[i]), 0600, &err), 0);
@@ -77,7 +78,7 @@ static void test_start_stays_in_exit(void **state)
 {
     static const bool reserved[] = {true, false}; /* or the file system cannot */
     struct fixture *f = *state;
-    char *path = path_join(f->folder, SHIM_START_FILE);
+    char *path = path_join(f->folder, LAYOUT_START);
     for (size_t i = 0; i < ARRAY_LEN(reserved); i++) {
         struct err err;
         struct shim_start read;
@@ -113,7 +114,7 @@ static void test_start_stays_in_exit(void **state)
         assert_int_equal(x.signal, 9);
         assert_string_not_equal(x.time, start.time);
         (void)close(fd);
-        char *exit_path = path_join(f->folder, SHIM_EXIT_FILE);
+        char *exit_path = path_join(f->folder, LAYOUT_EXIT);
         assert_int_equal(unlink(exit_path), 0);
         free(exit_path);
     }

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "prereg/amend/amend_rules.h"
 #include "prereg/amend/amendment.h"
@@ -48,7 +49,7 @@ int amending_world_make(void **state)
     struct amending_world *w = xcalloc(1, sizeof(*w));
     struct err err = {0};
     w->folder = scratch_make();
-    w->amendments = path_join(w->folder, AMENDMENT_FOLDER);
+    w->amendments = path_join(w->folder, LAYOUT_AMENDMENTS);
     free(scratch_write(w->folder, "corpus.txt", "once upon a time\n", 0600));
     free(scratch_write(w->folder, "copy.txt", "once upon a time\n", 0600));
     free(scratch_write(w->folder, "worker.sh", "#!/bin/sh\nexit 0\n", 0700));

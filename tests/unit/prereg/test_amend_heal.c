@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "prereg/amend/amend_heal.h"
 #include "prereg/amend/amendment.h"
@@ -39,7 +40,7 @@ struct world {
 
 static void write_file(const struct world *w, size_t number, const char *kind, const char *text)
 {
-    char *amendments = path_join(w->folder, AMENDMENT_FOLDER);
+    char *amendments = path_join(w->folder, LAYOUT_AMENDMENTS);
     char *path = amendment_file(amendments, number, kind);
     struct err err = {0};
     assert_int_equal(dir_make(amendments, 0700, &err), 0);
@@ -119,7 +120,7 @@ static char *read_grid(const struct world *w)
 
 static bool is_there(const struct world *w, const char *name)
 {
-    char *path = xasprintf("%s/" AMENDMENT_FOLDER "/%s", w->folder, name);
+    char *path = xasprintf("%s/" LAYOUT_AMENDMENTS "/%s", w->folder, name);
     bool there = file_kind_at(path) != FILE_ABSENT;
     free(path);
     return there;

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "prereg/program/toml.h"
 #include "tests/unit/prereg/support.h"
@@ -589,11 +590,11 @@ static void test_too_large(void **state)
 {
     (void)state;
     struct strbuf text = STRBUF_INIT;
-    while (text.len <= TOML_BYTES_MAX) {
+    while (text.len <= LAYOUT_GRID_MAX) {
         strbuf_adds(&text, "# nothing to see on this line at all\n");
     }
     char *found = diagnostics_of(text.buf);
-    char *wanted = xasprintf("grid.toml: error: larger than %zu bytes\n", TOML_BYTES_MAX);
+    char *wanted = xasprintf("grid.toml: error: larger than %zu bytes\n", LAYOUT_GRID_MAX);
     assert_string_equal(found, wanted);
     free(wanted);
     free(found);

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/export.h"
 #include "ctl/receipt/rerun_file.h"
@@ -278,7 +279,7 @@ static cJSON *rerun_of(const struct world *w, size_t left_out, change_fn *change
 static void write_rerun(const char *folder, const cJSON *file)
 {
     struct err err;
-    char *reruns = path_join(folder, RERUN_FOLDER);
+    char *reruns = path_join(folder, LAYOUT_RERUNS);
     char *path = path_join(reruns, "a.json");
     assert_int_equal(dir_make(reruns, 0755, &err), 0);
     assert_int_equal(json_write_file(path, file, 0644, &err), 0);
@@ -544,7 +545,7 @@ static void test_leftovers(void **state)
     assert_int_equal(dir_make(work, 0700, &err), 0);
     assert_int_equal(file_write_atomic(odd, "x", 1, 0600, &err), 0);
     export(w, &made);
-    char *reruns = path_join(made.folder, RERUN_FOLDER);
+    char *reruns = path_join(made.folder, LAYOUT_RERUNS);
     struct name_list names = {0};
     assert_int_equal(dir_list(reruns, &names, &err), 0);
     assert_int_equal(names.n, 1);

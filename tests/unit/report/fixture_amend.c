@@ -5,6 +5,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "prereg/amend/amend_known.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/program/program.h"
@@ -64,7 +65,7 @@ static int write_amendment(const char *folder, const struct lock *old, cJSON *co
 {
     struct strbuf text = STRBUF_INIT;
     char hex[DIGEST_HEX_SIZE];
-    char *amendments = path_join(folder, AMENDMENT_FOLDER);
+    char *amendments = path_join(folder, LAYOUT_AMENDMENTS);
     char *path = amendment_file(amendments, 1, "json");
     cJSON *o = json_object();
     json_put_int(o, "schema", AMENDMENT_SCHEMA);

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/worker_eval/scratch.h"
@@ -433,7 +434,7 @@ static void test_take_over(void **state)
         size_t limit = cases[i].limit;
         size_t n = 99;
         const struct items_reader reader = {believe_x, &limit};
-        scratch_write("old/" ITEMS_FILE_NAME, cases[i].text);
+        scratch_write("old/" LAYOUT_ITEMS, cases[i].text);
         write_sums("old/" ITEMS_SUMS_NAME, cases[i].text);
         assert_int_equal(items_file_take("old", "h", &reader, &taken, &n, &other), cases[i].found);
         assert_int_equal(n, cases[i].n);
@@ -461,7 +462,7 @@ static void test_changed_bytes(void **state)
         struct strbuf other = STRBUF_INIT;
         size_t n = 99;
         const struct items_reader reader = {believe_all, NULL};
-        scratch_write("old/" ITEMS_FILE_NAME, cases[i].text);
+        scratch_write("old/" LAYOUT_ITEMS, cases[i].text);
         write_sums("old/" ITEMS_SUMS_NAME, "h\nx\nx\nx\n");
         assert_int_equal(items_file_take("old", "h", &reader, &taken, &n, &other), cases[i].found);
         assert_int_equal(n, cases[i].n);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "worker/eval/cli/evaluation.h"
 #include "worker/eval/cli/run.h"
@@ -26,7 +27,7 @@ struct harness_files harness_files_of(const struct eval_session *e)
 {
     return (struct harness_files){.bench = &e->bench,
                                   .judge = &e->judge,
-                                  .items = ITEMS_FILE_NAME,
+                                  .items = LAYOUT_ITEMS,
                                   .results = {.options = &e->options,
                                               .data = digest_of(e, "data"),
                                               .fewshot_data = digest_of(e, "fewshot_data"),

@@ -12,14 +12,12 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "worker/eval/cli/commands.h"
 #include "worker/eval/cli/evaluation.h"
 #include "worker/eval/harness/harness_files.h"
 #include "worker/report/flags.h"
-
-#define RESULT_FILE      "result.json"
-#define RESULT_BYTES_MAX ((size_t)64 << 20)
 
 /* What an attempt left. */
 struct left {
@@ -38,7 +36,7 @@ static int read_model(struct left *l, struct err *err)
     const cJSON *end = NULL;
     char *path = path_join(HARNESS_FOLDER, HARNESS_RESULTS);
     struct harness_model *m = &l->model;
-    int rc = json_read_file(path, RESULT_BYTES_MAX, &l->results, err);
+    int rc = json_read_file(path, HARNESS_RESULTS_MAX, &l->results, err);
     if (rc != 0 || (rc = json_get_object(l->results, "config", &config, err)) != 0 ||
         (rc = json_get_string(config, "model_sha", &m->sha256, err)) != 0 ||
         (rc = json_get_int(config, "model_num_parameters", 0, JSON_INT_MAX, &m->parameters, err)) !=
@@ -71,16 +69,16 @@ static int check_reads(const struct left *l, struct err *err)
             rc = err_set(err, ERR_CORRUPT, "%s: %s is not what the attempt read", name,
                          l->e.reads[i].data->path);
     }
-    return rc == 0 ? 0 : err_wrap(err, "%s", RESULT_FILE);
+    return rc == 0 ? 0 : err_wrap(err, "%s", LAYOUT_RESULT);
 }
 
 /* Task, result and data of the attempt, which is the working directory. */
 static int read_left(struct left *l, struct err *err)
 {
-    if (stat(RESULT_FILE, &l->when) != 0)
-        return err_set(err, ERR_NOT_FOUND, "no %s: the attempt is not done", RESULT_FILE);
-    int rc = json_read_file(RESULT_FILE, RESULT_BYTES_MAX, &l->result, err);
-    if (rc != 0 || (rc = task_read("task.json", &l->task, err)) != 0)
+    if (stat(LAYOUT_RESULT, &l->when) != 0)
+        return err_set(err, ERR_NOT_FOUND, "no %s: the attempt is not done", LAYOUT_RESULT);
+    int rc = json_read_file(LAYOUT_RESULT, LAYOUT_RESULT_MAX, &l->result, err);
+    if (rc != 0 || (rc = task_read(LAYOUT_TASK, &l->task, err)) != 0)
         return rc;
     evaluation_init(&l->e, &l->task);
     if ((rc = evaluation_load(&l->e, true, err)) != 0)
@@ -123,7 +121,7 @@ static int write_left(struct left *l, const char *out, FILE *to, struct err *err
         (rc = harness_files_write(&f, &missing, err)) != 0)
         goto out;
     if (missing != NULL)
-        rc = err_set(err, ERR_REFUSED, "%s: %s has no value", RESULT_FILE, missing);
+        rc = err_set(err, ERR_REFUSED, "%s: %s has no value", LAYOUT_RESULT, missing);
     else
         fprintf(to, "%s/results%s.json\n", folder, stamp.buf);
 out:

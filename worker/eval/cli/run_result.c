@@ -4,6 +4,7 @@
  * value carry the reason. The digest of a model that was an input is recorded under the stage that
  * made it.
  */
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "worker/eval/cli/evaluation.h"
 #include "worker/eval/harness/harness_files.h"
@@ -80,9 +81,9 @@ int eval_write_result(struct eval_session *e, struct err *err)
     }
     if (e->whole_work > 0.0)
         result_try(&r, e->tried_work, e->whole_work, e->seconds);
-    result_items(&r, ITEMS_FILE_NAME);
+    result_items(&r, LAYOUT_ITEMS);
     /* Artifacts before the result that names them. */
-    rc = result_artifact(&r, ITEMS_FILE_NAME, err);
+    rc = result_artifact(&r, LAYOUT_ITEMS, err);
     if (rc == 0 && (rc = harness_run_write(e, &r, err)) == 0)
         rc = result_write(&r, err);
     result_release(&r);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 #include "worker/eval/harness/harness_names.h"
 #include "worker/eval/harness/harness_sample.h"
@@ -32,7 +33,7 @@ static void lines_release(struct lines *l)
 static int lines_read(struct lines *l, const char *path, size_t n, struct err *err)
 {
     *l = (struct lines){.text = STRBUF_INIT, .at = xcalloc(n + 1, sizeof(*l->at)), .n = n};
-    int rc = file_read(path, ITEMS_FILE_MAX, &l->text, err);
+    int rc = file_read(path, LAYOUT_ITEMS_MAX, &l->text, err);
     if (rc != 0)
         return rc;
     const char *end = l->text.buf + l->text.len;

@@ -10,8 +10,9 @@
 #include "worker/eval/harness/harness_results.h"
 #include "worker/eval/score/judge.h"
 
-#define HARNESS_FOLDER  "harness"      /* of an attempt */
-#define HARNESS_RESULTS "results.json" /* in it; samples_<task>.jsonl beside it */
+#define HARNESS_FOLDER      "harness"          /* of an attempt */
+#define HARNESS_RESULTS     "results.json"     /* in it; samples_<task>.jsonl beside it */
+#define HARNESS_RESULTS_MAX ((size_t)64 << 20) /* bytes of it */
 
 /* The input of harness_files_write(); borrows everything. */
 struct harness_files {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/text.h"
 
 #define SUM_LINE_MAX 96 /* "BYTES SHA256" */
@@ -35,7 +36,7 @@ static bool read_sum(const char *line, size_t len, int64_t *n_bytes, struct dige
     if (blank == NULL)
         return false;
     *blank = '\0';
-    return text_to_int(text, 1, (int64_t)ITEMS_FILE_MAX, n_bytes, &ignored) == 0 &&
+    return text_to_int(text, 1, (int64_t)LAYOUT_ITEMS_MAX, n_bytes, &ignored) == 0 &&
            digest_from_hex(blank + 1, digest, &ignored) == 0;
 }
 
@@ -105,13 +106,13 @@ enum items_found items_file_take(const char *folder, const char *header,
     struct err err = {0};
     struct strbuf text = STRBUF_INIT;
     struct strbuf sums = STRBUF_INIT;
-    char *path = path_join(folder, ITEMS_FILE_NAME);
+    char *path = path_join(folder, LAYOUT_ITEMS);
     char *sums_path = path_join(folder, ITEMS_SUMS_NAME);
     enum items_found found = ITEMS_NONE;
     bool changed = false;
     *n_taken = 0;
-    if (file_read(path, ITEMS_FILE_MAX, &text, &err) == 0) {
-        (void)!file_read(sums_path, ITEMS_FILE_MAX, &sums, &err); /* without it nothing holds */
+    if (file_read(path, LAYOUT_ITEMS_MAX, &text, &err) == 0) {
+        (void)!file_read(sums_path, LAYOUT_ITEMS_MAX, &sums, &err); /* without it nothing holds */
         const size_t held = bytes_that_hold(&sums, &text, &changed);
         found = take_lines(&text, held, header, reader, taken, n_taken, other_header);
     }
@@ -129,9 +130,9 @@ static int set_other_aside(const char *header, struct err *err)
     struct err ignored = {0};
     const size_t len = strlen(header);
     int rc = 0;
-    if (file_read(ITEMS_FILE_NAME, ITEMS_FILE_MAX, &text, &ignored) == 0 && text.len > 0 &&
+    if (file_read(LAYOUT_ITEMS, LAYOUT_ITEMS_MAX, &text, &ignored) == 0 && text.len > 0 &&
         (text.len <= len || memcmp(text.buf, header, len) != 0 || text.buf[len] != '\n') &&
-        rename(ITEMS_FILE_NAME, ITEMS_FILE_ASIDE) != 0)
+        rename(LAYOUT_ITEMS, ITEMS_FILE_ASIDE) != 0)
         rc = err_set_errno(err, errno, "%s", ITEMS_FILE_ASIDE);
     strbuf_release(&text);
     return rc;
@@ -171,7 +172,7 @@ int items_file_create(struct items_file *f, const char *header, const struct str
      * than the one it was taken from. Sums without items say nothing. */
     int rc = start_file(ITEMS_SUMS_NAME, &sums, &f->sums_fd, err);
     if (rc == 0)
-        rc = start_file(ITEMS_FILE_NAME, &text, &f->fd, err);
+        rc = start_file(LAYOUT_ITEMS, &text, &f->fd, err);
     strbuf_release(&text);
     strbuf_release(&sums);
     return rc;
@@ -191,13 +192,13 @@ int items_file_append(struct items_file *f, const struct strbuf *lines, struct e
     /* A half-written line would be dropped by the next attempt anyway; when even this fails, that
      * is what happens. */
     (void)!ftruncate(f->fd, f->n_bytes);
-    return err_wrap(err, "%s", ITEMS_FILE_NAME);
+    return err_wrap(err, "%s", LAYOUT_ITEMS);
 }
 
 int items_file_sync(struct items_file *f, struct err *err)
 {
     if (fsync(f->fd) != 0)
-        return err_set_errno(err, errno, "sync %s", ITEMS_FILE_NAME);
+        return err_set_errno(err, errno, "sync %s", LAYOUT_ITEMS);
     if (fsync(f->sums_fd) != 0)
         return err_set_errno(err, errno, "sync %s", ITEMS_SUMS_NAME);
     return 0;

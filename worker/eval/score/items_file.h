@@ -17,13 +17,12 @@
 
 #include "base/digest.h"
 #include "base/err.h"
+#include "base/layout.h"
 #include "base/strbuf.h"
 
-#define ITEMS_FILE_NAME "items.jsonl"
 #define ITEMS_SUMS_NAME "items.sums"
 /* The new name of a file with another header that was in the working directory. */
-#define ITEMS_FILE_ASIDE "items.jsonl.before"
-#define ITEMS_FILE_MAX   ((size_t)1 << 30)
+#define ITEMS_FILE_ASIDE LAYOUT_ITEMS ".before"
 
 /* Asked for each line in order: whether it is the right line number `index` (from 0). */
 struct items_reader {
