@@ -219,32 +219,6 @@ int store_live_attempts(struct store *store, uint32_t program, store_attempt_fn 
     return run_query(store, &q, err);
 }
 
-static int visit_ending(sqlite3_stmt *stmt, const struct query *q, struct err *err)
-{
-    store_ending_fn **fn = q->fn;
-    return (*fn)(q->ctx, (uint32_t)sql_col_int(stmt, 0), sql_col_text(stmt, 1), err);
-}
-
-int store_endings(struct store *store, uint32_t program, uint32_t task, store_ending_fn *fn,
-                  void *ctx, struct err *err)
-{
-    assert(store != NULL && fn != NULL);
-    struct query q = {
-        /* instr first: most lines need not be read as JSON then. */
-        .sql = "SELECT a.no, json_extract(j.line, '$.detail') FROM attempts a JOIN journal j"
-               " ON j.program = a.program AND CASE WHEN instr(j.line, a.id) = 0 THEN 0 ELSE"
-               " json_extract(j.line, '$.event') = 'attempt_ended' END"
-               " WHERE a.program=?1 AND a.task=?2 AND json_extract(j.line, '$.detail') IS NOT NULL"
-               " ORDER BY a.no",
-        .args = {program, task},
-        .n_args = 2,
-        .visit = visit_ending,
-        .fn = &fn,
-        .ctx = ctx,
-    };
-    return run_query(store, &q, err);
-}
-
 static int visit_pause(sqlite3_stmt *stmt, const struct query *q, struct err *err)
 {
     store_pause_fn **fn = q->fn;

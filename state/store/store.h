@@ -132,7 +132,8 @@ int store_live_attempts(struct store *store, uint32_t program, store_attempt_fn 
                         struct err *err) MUST_CHECK;
 
 /* What the journal says in words of how attempts of one task ended, oldest first; attempts about
- * which it has no words are left out. Walks the whole journal: for a person's question. */
+ * which it has no words are left out, as is an end that a clock put far from its row: in a long
+ * journal only what was written soon after the end of an attempt is searched. */
 typedef int store_ending_fn(void *ctx, uint32_t attempt_no, const char *detail, struct err *err);
 int store_endings(struct store *store, uint32_t program, uint32_t task, store_ending_fn *fn,
                   void *ctx, struct err *err) MUST_CHECK;

@@ -151,6 +151,41 @@ static void test_endings(void **state)
     strbuf_release(&out);
 }
 
+static int count_work(void *ctx)
+{
+    (*(int64_t *)ctx)++;
+    return 0;
+}
+
+/* The daemon's loop waits meanwhile: what is done for one task hardly grows with the journal. */
+static void test_endings_of_a_long_journal(void **state)
+{
+    enum { N_OF_OTHERS = 2500, N_BETWEEN = 500 };
+    struct fixture *f = *state;
+    struct err err = {0};
+    struct strbuf out = STRBUF_INIT;
+    struct state_row *rows = xcalloc(6 * N_OF_OTHERS, sizeof(*rows));
+    size_t n = 0;
+    int64_t work = 0;
+    for (int i = 0; i < N_OF_OTHERS; i++) {
+        for (uint32_t task = i % N_BETWEEN == N_BETWEEN / 2 ? 0 : 2; task <= 2; task += 2) {
+            rows[n++] = walker_start(&f->w, task);
+            rows[n++] = walker_run(&f->w, task);
+            rows[n++] = walker_fail(&f->w, task, TASK_READY, CAUSE_CRASH);
+        }
+    }
+    fixture_commit(f, rows, n);
+    free(rows);
+    sqlite3_progress_handler(f->store->db, 100, count_work, &work);
+    assert_int_equal(store_endings(f->store, f->no, 0, note_ending, &out, &err), 0);
+    sqlite3_progress_handler(f->store->db, 0, NULL, NULL);
+    assert_string_equal(out.buf, "1 killed by signal 9 ??\n2 killed by signal 9 ??\n"
+                                 "3 killed by signal 9 ??\n4 killed by signal 9 ??\n"
+                                 "5 killed by signal 9 ??\n");
+    assert_in_range(work, 1, 100); /* hundreds of SQLite's steps; 629 when all rows are read */
+    strbuf_release(&out);
+}
+
 static int note_pause(void *ctx, unsigned paused, const char *why, struct err *err)
 {
     (void)err;
@@ -675,6 +710,7 @@ int main(void)
         TEST(test_create),
         TEST(test_journal_chain),
         TEST(test_endings),
+        TEST(test_endings_of_a_long_journal),
         TEST(test_pauses),
         TEST(test_append_only),
         TEST(test_illegal_moves),
