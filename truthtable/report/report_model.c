@@ -45,6 +45,8 @@ static int read_verdict(struct report_model *m, const char *folder, struct err *
         return rc;
     }
     const char *root = member_text(m->verdict, "root");
+    const char *outcome = member_text(m->verdict, "outcome");
+    m->kind = outcome == NULL ? VERDICT_INDETERMINATE : verdict_kind_of(outcome);
     /* A verdict of another root would make a report that looks right and is not. */
     if (root == NULL || strcmp(root, m->lock->root) != 0) {
         return err_set(err, ERR_LOCK, "verdict.json is of root %.64s, the lock of root %s",

@@ -23,6 +23,7 @@
 #include "base/err.h"
 #include "prereg/lock/lock.h"
 #include "prereg/program/program.h"
+#include "prereg/program/verdict_kind.h"
 #include "truthtable/evidence/evidence.h"
 #include "truthtable/report/report_acts.h"
 #include "truthtable/report/report_trust.h"
@@ -52,6 +53,7 @@ struct report_model {
     struct plan_program *program;
     struct lock *lock;
     cJSON *verdict;
+    enum verdict_kind kind;      /* of the verdict, from its outcome */
     cJSON *provenance;           /* NULL: there is none */
     cJSON *imported;             /* imported.json; NULL: an executed program */
     cJSON *amendments;           /* array of the amendments' files, in order */

@@ -60,7 +60,7 @@ static void banner_numbers(struct doc *d, const struct report_model *m)
     struct arena *a = &d->arena;
     struct doc_list *list = &d->banner.figures;
     /* The rows that fired are the verdict itself; the rest puts it in proportion. */
-    const char *label = words_kind(m) == VERDICT_VOID ? "Rows that would fire" : "Rows that fire";
+    const char *label = m->kind == VERDICT_VOID ? "Rows that would fire" : "Rows that fire";
     (void)doc_item(d, list, label, words_rows_fired(a, m));
     /* Only a bound outcome has a prior to show. */
     double prior = member_number(m->verdict, "prior");
@@ -109,7 +109,7 @@ static void add_lines(struct doc *d, struct doc_list *list, const struct strbuf 
 static void banner_effects(struct doc *d, const struct report_model *m)
 {
     const char *task = effect_error_task(m->verdict);
-    const bool is_bound = words_kind(m) == VERDICT_BOUND;
+    const bool is_bound = m->kind == VERDICT_BOUND;
     struct strbuf lines = STRBUF_INIT;
     effect_lines(m->verdict, EFFECTS_IN_HEAD, "", &lines);
     add_lines(d, &d->banner.effects, &lines);
@@ -232,7 +232,7 @@ static void add_apparatus_gone(struct doc *d, const struct report_model *m)
 /* Fills the banner, then adds the notices in the order of their weight. */
 void section_banner(struct doc *d, const struct report_model *m)
 {
-    enum verdict_kind kind = words_kind(m);
+    enum verdict_kind kind = m->kind;
     const char *outcome = member_text(m->verdict, "outcome");
     /* The banner first; notices follow it in the document. */
     d->banner.label = m->imported == NULL ? NULL : "IMPORTED RECORDS";
@@ -407,7 +407,7 @@ static void add_rows(struct doc *d, const struct report_model *m)
                                     "levels is possible; the outcome binds when all rows "
                                     "that fire agree.",
                                     columns, n_columns);
-    const bool is_void = words_kind(m) == VERDICT_VOID;
+    const bool is_void = m->kind == VERDICT_VOID;
     /* A void table still shows what would have fired, but never as a result. */
     const char *lit = is_void ? "\xe2\x97\x87 would fire" : "\xe2\x97\x86 fires";
     bool *const *possible = possible_levels(&d->arena, m);

@@ -11,13 +11,6 @@
 #include "base/strbuf.h"
 #include "truthtable/report/fmt.h"
 
-/* By the outcome's name: a program cannot name an outcome VOID or INDETERMINATE. */
-enum verdict_kind words_kind(const struct report_model *m)
-{
-    const char *outcome = member_text(m->verdict, "outcome");
-    return outcome == NULL ? VERDICT_INDETERMINATE : verdict_kind_of(outcome);
-}
-
 /* Absent provenance counts as unverified. */
 bool words_history_is_unverified(const struct report_model *m)
 {
@@ -258,7 +251,7 @@ static const char *indeterminate_lead(struct arena *a, const struct report_model
 const char *words_lead(struct arena *a, const struct report_model *m)
 {
     const char *why = member_text(m->verdict, "why");
-    switch (words_kind(m)) {
+    switch (m->kind) {
     case VERDICT_BOUND: return bound_lead(a, m);
     case VERDICT_VOID:
         return arena_printf(a,
@@ -283,7 +276,7 @@ const char *words_reading(struct arena *a, const struct report_model *m)
                                         : " An open input keeps every level that the data do not "
                                           "rule out; it is never given a default.";
     const char *rows = fmt_plural(a, (int64_t)n_rows, "row", "rows");
-    if (words_kind(m) == VERDICT_VOID) {
+    if (m->kind == VERDICT_VOID) {
         return arena_printf(a,
                             "The comparison is void: what follows shows what the table would have "
                             "read, and binds nothing. %s; %zu of the %s would fire.%s",

@@ -2,10 +2,8 @@
 #ifndef TRUTHTABLE_REPORT_VERDICT_WORDS_H
 #define TRUTHTABLE_REPORT_VERDICT_WORDS_H
 
-#include "prereg/program/verdict_kind.h"
 #include "truthtable/report/report_model.h"
 
-enum verdict_kind words_kind(const struct report_model *m);
 bool words_history_is_unverified(const struct report_model *m);
 const char *words_assurance(const struct report_model *m);
 bool words_row_fires(const struct report_model *m, size_t row); /* from 1 */
