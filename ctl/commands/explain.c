@@ -68,7 +68,8 @@ static void say_budget(struct strbuf *sb, const cJSON *budgets, const char *name
     }
 }
 
-/* Why more attempts are listed than the budget above has spent. */
+/* Why more attempts are listed than the budget above has spent; the one that was accepted spends
+ * nothing. */
 static void say_uncounted(struct strbuf *sb, const cJSON *answer)
 {
     const cJSON *budget = json_member(json_member(answer, "budgets"), "attempts");
@@ -76,7 +77,7 @@ static void say_uncounted(struct strbuf *sb, const cJSON *answer)
     int64_t n = -answer_int(budget, "used", 0);
     cJSON_ArrayForEach(a, json_member(answer, "attempt_list"))
     {
-        n += !answer_bool(a, "live");
+        n += !answer_bool(a, "live") && answer_text(a, "cause", NULL) != NULL;
     }
     if (budget != NULL && n > 0) {
         strbuf_addf(sb,

@@ -125,7 +125,8 @@ int answer_find_named(const struct shell *sh, const cJSON *params, struct hosted
     if (rc == 0 && n > 1 && !cJSON_IsString(json_member(params, "program"))) {
         add_ids(sh, n, &ids);
         rc = err_set(err, ERR_USAGE,
-                     "%lld programs are here and this cannot be taken back: say which (%s)",
+                     "%lld programs are here and this cannot be taken back: say which with "
+                     "--program, or as `unblind PROGRAM` (%s)",
                      (long long)n, ids.buf);
     }
     strbuf_release(&ids);

@@ -11,7 +11,7 @@
 struct withheld {
     uint32_t program;
     struct core_out out; /* stepped, not committed; its acts are not done */
-    struct err why;      /* of the last try */
+    struct err why;      /* of the first try, as the listener words it */
     int64_t wait_ms;     /* between the last try and the next */
     int64_t due_ms;      /* mono */
 };

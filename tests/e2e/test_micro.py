@@ -42,6 +42,8 @@ def test_to_verdict(place):
     equal(place.ctl("curves", "seed=2,arch=moe").stdout, one, "the factors in another order")
     task = place.ctl_json("explain", "arch=moe,seed=2/train")
     equal(place.ctl_json("explain", "seed=2,arch=moe/train"), task, "the factors in another order")
+    said = place.ctl("explain", "arch=moe,seed=2/train").stdout
+    expect("0 of 50" in said and "not among them" not in said, f"the attempt that was accepted spends nothing: {said}")
     said = place.ctl("explain", "seed=2,arch=moe", wanted=1).stderr
     expect("is a cell; name one of its tasks: arch=moe,seed=2/train (done)" in said, said)
     said = place.ctl("explain", "train", wanted=1).stderr

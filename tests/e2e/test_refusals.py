@@ -61,7 +61,8 @@ def test_which_program(place):
             ["retry", task])
     for act in acts:
         said = place.ctl(*act, wanted=USAGE).stderr
-        expect("3 programs" in said and all(i in said for i in ids.values()), f"{act} names no candidates: {said}")
+        expect("3 programs" in said and "--program" in said and all(i in said for i in ids.values()),
+               f"{act} names no candidates: {said}")
         equal(place.ctl_json(*act, wanted=USAGE)["error"]["exit_code"], USAGE, f"{act} --json")
     equal([p["unblinded"] for p in place.status()], [False] * 3, "unblinded")
     for command in (["cells"], ["verdict"], ["report"], ["explain", task], ["logs", task], ["diff"]):
