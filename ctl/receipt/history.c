@@ -328,7 +328,8 @@ static int take_program_row(struct history_reading *r, const cJSON *line,
         return rc;
     }
     /* no task may be open when the verdict is given */
-    for (size_t i = 0; row->kind == ROW_VERDICT && i < h->n_tasks; i++) {
+    const bool is_given = row->kind == ROW_VERDICT && h->verdict_row == 0;
+    for (size_t i = 0; is_given && i < h->n_tasks; i++) {
         if (!task_state_is_terminal(h->tasks[i].state)) {
             return err_set(r->err, ERR_LOCK, "a verdict while task %zu is %s", i,
                            task_state_name(h->tasks[i].state));

@@ -52,7 +52,8 @@ void history_note_start(struct history *h, const struct state_row *row)
 
 /* ---- rows of the program ---- */
 
-/* A flag may appear only in the row of its kind, and that row must set it. */
+/* A flag may appear only in the row of its kind, and that row must set it. Scores are opened once,
+ * and a verdict is given once: each looks at every task. */
 static int check_flags(const struct history *h, const struct state_row *row, struct err *err)
 {
     const struct program_row *was = &h->status;
@@ -61,16 +62,20 @@ static int check_flags(const struct history *h, const struct state_row *row, str
         const char *name;
         bool was;
         bool now;
+        bool once;
         enum row_kind by;
-    } flags[] = {{"unsealed", was->unsealed, now->unsealed, ROW_UNSEALED},
-                 {"unblinded", was->unblinded, now->unblinded, ROW_UNBLINDED},
-                 {"verdict", was->verdict, now->verdict, ROW_VERDICT},
-                 {"reported", was->reported, now->reported, ROW_REPORTED}};
+    } flags[] = {{"unsealed", was->unsealed, now->unsealed, true, ROW_UNSEALED},
+                 {"unblinded", was->unblinded, now->unblinded, false, ROW_UNBLINDED},
+                 {"verdict", was->verdict, now->verdict, true, ROW_VERDICT},
+                 {"reported", was->reported, now->reported, false, ROW_REPORTED}};
     for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
         const bool is_by = row->kind == flags[i].by;
         if (is_by && !flags[i].now) {
             return err_set(err, ERR_LOCK, "a row \"%s\" whose status is not %s",
                            row_kind_name(row->kind), flags[i].name);
+        }
+        if (is_by && flags[i].was && flags[i].once) {
+            return err_set(err, ERR_LOCK, "a second row \"%s\"", row_kind_name(row->kind));
         }
         if (!is_by && flags[i].now && !flags[i].was) {
             return err_set(err, ERR_LOCK, "status.%s: no row says that it came to that",
