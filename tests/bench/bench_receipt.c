@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "ctl/receipt/export.h"
-#include "tests/unit/receipt/fixture.h"
+#include "tests/unit/ctl/receipt/fixture.h"
 
 #define N_REPEATS 5
 #define N_EVALS   4

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "tests/unit/report/fixture.h"
+#include "tests/unit/truthtable/report/fixture.h"
 #include "truthtable/report/report.h"
 
 static int measure(int n, struct err *err)

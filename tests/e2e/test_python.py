@@ -12,7 +12,7 @@ import lab
 from lab import LOCK, OK, equal, expect
 from workers import finish_killing, workers
 
-FAKE = os.path.join(lab.TOP, "tests/unit/worker_python/fake_lm_eval.py")
+FAKE = os.path.join(lab.TOP, "tests/unit/worker/python/fake_lm_eval.py")
 
 def example(place, steps=1000):
     grid = place.prepare("python_worker")

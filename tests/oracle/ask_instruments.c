@@ -1,11 +1,11 @@
 /* The instruments' mathematics for tests/oracle/test_statistics.py: a JSON array of requests in, a
  * JSON array of answers out.
  *
- *   ask_instruments REQUESTS.json > ANSWERS.json      (tests/unit/instruments/ask.h)
+ *   ask_instruments REQUESTS.json > ANSWERS.json      (tests/unit/truthtable/instruments/ask.h)
  */
 #include <stdio.h>
 
-#include "tests/unit/instruments/ask.h"
+#include "tests/unit/truthtable/instruments/ask.h"
 
 #define MOST_BYTES (256U << 20)
 

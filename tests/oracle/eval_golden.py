@@ -1,5 +1,5 @@
 """Digests of what lm-evaluation-harness sends to a model with GPT-2's tokenizer, for tests that have no Python
-(tests/unit/worker_golden/test_eval_requests.c). tests/oracle/requests.h says what a digest is of."""
+(tests/unit/worker/golden/test_eval_requests.c). tests/oracle/requests.h says what a digest is of."""
 
 import hashlib
 import json

@@ -12,7 +12,7 @@
 #include "ctl/receipt/export.h"
 #include "ctl/receipt/sums.h"
 #include "ctl/receipt/tar.h"
-#include "tests/unit/receipt/fixture.h"
+#include "tests/unit/ctl/receipt/fixture.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

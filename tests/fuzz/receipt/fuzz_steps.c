@@ -14,8 +14,8 @@
 #include "base/xalloc.h"
 #include "ctl/receipt/export.h"
 #include "ctl/receipt/verify_parts.h"
-#include "tests/unit/receipt/fixture.h"
-#include "tests/unit/receipt/forger.h"
+#include "tests/unit/ctl/receipt/fixture.h"
+#include "tests/unit/ctl/receipt/forger.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,7 +13,7 @@
 #include "base/strbuf.h"
 #include "daemon/program/hosted.h"
 #include "prereg/program/stage_set.h"
-#include "tests/unit/core/driver.h"
+#include "tests/unit/daemon/core/driver.h"
 
 static const char HEAD[] = "[program]\nname = \"deep\"\nschema = 1\n"
                            "[[factor]]\nname = \"arm\"\nlevels = [\"a\", \"b\"]\n";

@@ -1,0 +1,44 @@
+#include "tests/unit/ctl/receipt/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h wants those four before it */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/xalloc.h"
+
+int world_make(const struct fixture *f, const char *template, void **state)
+{
+    struct world *w = xcalloc(1, sizeof(*w));
+    struct err err = {0};
+    (void)snprintf(w->folder, sizeof(w->folder), "%s", template);
+    assert_non_null(mkdtemp(w->folder));
+    char *out = path_join(w->folder, "out");
+    int rc = fixture_make(f, w->folder, &w->program, &err);
+    if (rc == 0) {
+        rc = receipt_export(&(struct export_spec){.program_folder = w->program, .out = out},
+                            &w->made, &err);
+    }
+    if (rc != 0) {
+        print_error("%s\n", err.msg);
+    }
+    free(out);
+    *state = w;
+    return rc;
+}
+
+int world_drop(void **state)
+{
+    struct world *w = *state;
+    struct err err;
+    int rc = dir_remove(w->folder, &err);
+    export_made_release(&w->made);
+    free(w->program);
+    free(w);
+    return rc;
+}

@@ -1,0 +1,509 @@
+/* Parts of a report that not every program has: instruments, amendments, what a lock may hold, the
+ * apparatus, what attempts ran on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/rng.h"
+#include "base/xalloc.h"
+#include "prereg/lock/lock_sign.h"
+#include "tests/unit/prereg/programs.h"
+#include "tests/unit/truthtable/report/fixture.h"
+#include "truthtable/report/render.h"
+#include "truthtable/report/report_model.h"
+#include "truthtable/report/sections.h"
+
+#define INSTRUMENTS TEST_SOURCE_DIR "/tests/unit/truthtable/report/fixtures/instruments.json"
+#define MUTATIONS   120
+
+static const struct fixture floor_program = {
+    .toml = "floor.toml", .height = 0.3, .no_curves = true};
+static char *scratch;
+
+struct page {
+    struct strbuf html;
+    struct strbuf md;
+    struct strbuf json;
+};
+
+static struct page render(const struct report_model *m)
+{
+    struct doc doc;
+    struct page page = {STRBUF_INIT, STRBUF_INIT, STRBUF_INIT};
+    doc_init(&doc);
+    sections_build(&doc, m);
+    render_html(&doc, &page.html);
+    render_md(&doc, &page.md);
+    render_json(&doc, &page.json);
+    doc_release(&doc);
+    return page;
+}
+
+static void page_release(struct page *page)
+{
+    strbuf_release(&page->html);
+    strbuf_release(&page->md);
+    strbuf_release(&page->json);
+}
+
+static void assert_says(const struct strbuf *text, const char *words)
+{
+    if (strstr(text->buf, words) == NULL) {
+        fail_msg("the page does not say \"%s\"", words);
+    }
+}
+
+static void assert_never_says(const struct strbuf *text, const char *words)
+{
+    if (strstr(text->buf, words) != NULL) {
+        fail_msg("the page says \"%s\"", words);
+    }
+}
+
+static char *make(const char *name)
+{
+    struct err err = {0};
+    char *folder = path_join(scratch, name);
+    if (fixture_make(&floor_program, folder, &err) != 0) {
+        fail_msg("%s: %s", name, err.msg);
+    }
+    return folder;
+}
+
+static void read_model(struct report_model *m, const char *folder)
+{
+    struct err err = {0};
+    if (report_model_read(m, folder, &err) != 0) {
+        fail_msg("%s: %s", folder, err.msg);
+    }
+}
+
+static cJSON *read_instruments(const struct report_model *m)
+{
+    struct err err = {0};
+    cJSON *json = NULL;
+    if (json_read_file(INSTRUMENTS, (size_t)1 << 20, &json, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    cJSON_DeleteItemFromObjectCaseSensitive(json, "root");
+    json_put_string(json, "root", m->lock->root);
+    return json;
+}
+
+static void test_every_kind_of_instrument_is_shown(void **state)
+{
+    static const char *const html[] = {
+        "Instruments: nothing here binds</h2>",
+        "<h3>Bayes factors</h3>",
+        "0.0898 \xe2\x97\x8b",
+        "for no difference</td>",
+        "depends on the prior</td>",
+        "57 clusters by subject",
+        "mmlu, hellaswag: the fit is singular: fact.train.router_load is the same in every row;",
+        "fact.train.router_occupancy is a combination of intercept; \xce\xb8 lies at its boundary",
+        "Mixed model \xc2\xb7 supplementary (discussion only) (POST HOC)</h3>",
+        "Discussion only: matter for discussion, and nothing more.",
+        "not fitted (3 rows for 3 columns)",
+        "CASE-A \xe2\x86\x92 the loss rung shows a gap",
+        "+47.4 % perplexity",
+        "Limit of identification: the gap of the whole mix",
+        "Between the arms of arch: equal (the contract)",
+        "a ratio of 1.474 against 1.5, so the trigger does not fire",
+        "pinned: no variance to fit",
+        "Source of the anchors: table 3 of a paper",
+        "no picture of that kind of instrument",
+        ("(\xe2\x88\x92"
+         "10.79\xcf\x83)"),
+        "P(as tight)",
+        "Low power: these observed differences",
+        "The anchors (table 3 of a paper) were measured elsewhere",
+        "came true</td>",
+        "not known: not scored</td>",
+        "2 of 3 scored: mean Brier 0.3663, 2.889 bits together",
+        "id=\"figure-bayes-title\"",
+        "id=\"figure-connector-gaps-title\"",
+        "id=\"figure-mixed-shares-title\"",
+        "id=\"figure-dispersion-title\"",
+    };
+    static const char *const json[] = {
+        "{\"kind\":\"table\",\"id\":\"bayes\",", "{\"kind\":\"table\",\"id\":\"mixed\",",
+        "{\"kind\":\"table\",\"id\":\"forecasts\",", "\"value\":0.0898,\"ln\":-2.41",
+        "{\"kind\":\"table\",\"id\":\"connector-ladder\","};
+    struct report_model m;
+    (void)state;
+    char *folder = make("instruments");
+    read_model(&m, folder);
+    report_model_set_instruments(&m, read_instruments(&m), NULL);
+    struct page page = render(&m);
+    for (size_t i = 0; i < ARRAY_LEN(html); i++) {
+        assert_says(&page.html, html[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(json); i++) {
+        assert_says(&page.json, json[i]);
+    }
+    assert_says(&page.md, "Instruments: nothing here binds");
+    assert_never_says(&page.html, "(null)");
+    page_release(&page);
+    report_model_release(&m);
+    free(folder);
+}
+
+static cJSON *instrument_of(cJSON *told, const char *kind)
+{
+    cJSON *at = NULL;
+    cJSON_ArrayForEach(at, cJSON_GetObjectItemCaseSensitive(told, "instruments"))
+    {
+        if (strcmp(json_member(at, "kind")->valuestring, kind) == 0) {
+            return at;
+        }
+    }
+    fail_msg("no instrument of kind %s", kind);
+    return NULL;
+}
+
+/* What has no room in a table or a line is said to be left out. */
+static void test_what_is_too_much_is_counted(void **state)
+{
+    struct report_model m;
+    (void)state;
+    char *folder = make("much");
+    read_model(&m, folder);
+    cJSON *told = read_instruments(&m);
+    cJSON *priors = json_array();
+    cJSON *components = json_array();
+    cJSON *dropped = json_array();
+    for (int i = 0; i < 2000; i++) {
+        cJSON *o = json_object();
+        json_put_string(o, "cell", "arch=dense,seed=1234567");
+        json_put_string(o, "why", "no router");
+        json_push(dropped, o);
+        if (i < 12) {
+            o = json_object();
+            json_put_string(o, "name", "p");
+            json_push(priors, json_copy(o));
+            json_push(components, o);
+        }
+    }
+    cJSON *fit = cJSON_GetArrayItem(
+        cJSON_GetObjectItemCaseSensitive(instrument_of(told, "mixed"), "fits"), 0);
+    cJSON_ReplaceItemInObjectCaseSensitive(instrument_of(told, "bayes"), "priors", priors);
+    cJSON_ReplaceItemInObjectCaseSensitive(instrument_of(told, "router"), "components", components);
+    cJSON_DeleteItemFromObjectCaseSensitive(fit, "dropped");
+    json_put(fit, "dropped", dropped);
+    report_model_set_instruments(&m, told, NULL);
+    struct page page = render(&m);
+    assert_says(&page.html, "Of 12 priors the first 8 are shown");
+    assert_says(&page.html, "Of 12 components the first 10 are shown");
+    assert_says(&page.html, "cells are left out, the first because no router: arch=dense");
+    assert_says(&page.json, "arch=dense,see\xe2\x80\xa6");
+    page_release(&page);
+    report_model_release(&m);
+    free(folder);
+}
+
+static void test_without_instruments_the_page_is_whole(void **state)
+{
+    static const struct {
+        const char *text; /* of the file; NULL: none */
+        const char *says;
+    } cases[] = {
+        {NULL, "No instrument is shown: there is no instruments.json beside the verdict."},
+        {"{\"root\":", "No instrument is shown: "},
+        {"{\"root\":\"another\"}",
+         "No instrument is shown: instruments.json is not of this program."},
+        {"[]", "No instrument is shown: instruments.json is not of this program."},
+    };
+    (void)state;
+    char *folder = make("without");
+    char *path = path_join(folder, "report/instruments.json");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct report_model m;
+        struct err err = {0};
+        if (cases[i].text != NULL) {
+            assert_int_equal(
+                file_write_atomic(path, cases[i].text, strlen(cases[i].text), 0644, &err), 0);
+        }
+        read_model(&m, folder);
+        struct page page = render(&m);
+        assert_says(&page.html, cases[i].says);
+        assert_says(&page.html, "id=\"record\"");
+        assert_says(&page.html, "The verdict does not depend on them.");
+        page_release(&page);
+        report_model_release(&m);
+    }
+    free(path);
+    free(folder);
+}
+
+/* One node, chosen at random, becomes something else. */
+static void mutate(cJSON *tree, struct rng *rng)
+{
+    static const char *const others[] = {"null", "\"<x>\"",  "-1e300", "[]",
+                                         "{}",   "[null,1]", "true"};
+    struct err err = {0};
+    cJSON *at = tree;
+    while (cJSON_GetArraySize(at) > 0 && (at == tree || rng_unit(rng) < 0.85)) {
+        size_t n = (size_t)cJSON_GetArraySize(at);
+        at = cJSON_GetArrayItem(at, (int)((double)n * rng_unit(rng)));
+        at = at->string != NULL && strcmp(at->string, "root") == 0 ? tree : at;
+    }
+    cJSON *other = NULL;
+    const char *text = others[(size_t)((double)ARRAY_LEN(others) * rng_unit(rng))];
+    assert_int_equal(json_parse(text, strlen(text), &other, &err), 0);
+    /* In place: the kind and what hangs on it change, the name and the neighbours stay. */
+    cJSON_Delete(at->child);
+    at->child = other->child;
+    other->child = NULL;
+    if (at->valuestring != NULL && (at->type & 0xff) == cJSON_String) {
+        cJSON_free(at->valuestring);
+    }
+    at->valuestring = other->valuestring;
+    other->valuestring = NULL;
+    at->valuedouble = other->valuedouble;
+    at->valueint = other->valueint;
+    at->type = other->type;
+    cJSON_Delete(other);
+}
+
+static void test_a_file_of_another_hand_breaks_nothing(void **state)
+{
+    struct report_model m;
+    struct rng rng;
+    (void)state;
+    char *folder = make("mutated");
+    read_model(&m, folder);
+    rng_seed(&rng, 20261121);
+    for (int i = 0; i < MUTATIONS; i++) {
+        cJSON *tree = read_instruments(&m);
+        for (int k = 0; k < 3; k++) {
+            mutate(cJSON_GetArrayItem(tree, (int)(5 + 4 * rng_unit(&rng))), &rng);
+        }
+        report_model_set_instruments(&m, tree, NULL);
+        struct page page = render(&m);
+        struct err err = {0};
+        cJSON *json = NULL;
+        if (json_parse(page.json.buf, page.json.len, &json, &err) != 0) {
+            fail_msg("mutation %d: %s", i, err.msg);
+        }
+        assert_never_says(&page.html, "(null)");
+        assert_never_says(&page.html, "<x>");
+        assert_never_says(&page.html, " nan");
+        assert_says(&page.html, "id=\"record\"");
+        cJSON_Delete(json);
+        page_release(&page);
+    }
+    report_model_release(&m);
+    free(folder);
+}
+
+static void test_amendments_are_told_value_by_value(void **state)
+{
+    static const struct {
+        const char *level;
+        const char *says[3];
+        const char *never;
+    } cases[] = {
+        {"nothing_run",
+         {"nothing has run", "in advance</td>", "instrument.bayes.priors.flame"},
+         "POST HOC"},
+        {"seen",
+         {"amended after its lock: 1 post hoc, when scores had been seen", "POST HOC</td>",
+          "1 amendment was made when scores had been seen"},
+         "in advance</td>"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct report_model m;
+        struct err err = {0};
+        const struct fixture_change change = {"flame = 0.034", "flame = 0.031", cases[i].level,
+                                              NULL};
+        char *folder = make(cases[i].level);
+        if (fixture_amend(folder, &change, &err) != 0) {
+            fail_msg("%s", err.msg);
+        }
+        read_model(&m, folder);
+        struct page page = render(&m);
+        for (size_t k = 0; k < 3; k++) {
+            assert_says(&page.html, cases[i].says[k]);
+        }
+        assert_says(&page.html, ">0.034</td>");
+        assert_says(&page.html, ">0.031</td>");
+        assert_says(&page.html, "a &lt;slip&gt; of the pen");
+        assert_says(&page.html, "read under an earlier head");
+        assert_says(&page.json, "\"post_hoc\":");
+        assert_never_says(&page.html, cases[i].never);
+        page_release(&page);
+        report_model_release(&m);
+        free(folder);
+    }
+}
+
+static void test_a_broken_chain_is_refused(void **state)
+{
+    struct report_model m;
+    struct err err = {0};
+    const struct fixture_change change = {"flame = 0.034", "flame = 0.031", "sealed", NULL};
+    (void)state;
+    char *folder = make("broken");
+    assert_int_equal(fixture_amend(folder, &change, &err), 0);
+    assert_int_equal(fixture_put(folder, "amendments/0001.json", "reason", "\"another\"", &err), 0);
+    assert_int_equal(report_model_read(&m, folder, &err), ERR_LOCK);
+    report_model_release(&m);
+    free(folder);
+}
+
+static void test_what_the_lock_and_the_provenance_may_hold(void **state)
+{
+    static const struct {
+        const char *file;
+        const char *key;
+        const char *json;
+        const char *says[3];
+    } cases[] = {
+        {"grid.toml.lock",
+         "git",
+         "{\"commit\":\"0123456789abcdef0123456789abcdef01234567\",\"clean\":false}",
+         {"0123456789abcdef0123456789abcdef01234567", "NOT CLEAN",
+          "working tree was not clean when the program was locked"}},
+        {"grid.toml.lock",
+         "git",
+         "{\"commit\":\"0123456789abcdef0123456789abcdef01234567\",\"clean\":true}",
+         {"clean: the commit holds what was locked", "neither signed nor time-stamped", ""}},
+        {"report/provenance.json",
+         "tasks",
+         "[{\"cell\":\"arch=dense,lr=0.001,seed=42\",\"stage\":\"train\",\"end\":\"done\","
+         "\"cause\":null,\"attempts\":[{\"no\":1,\"host\":\"h\",\"cpu\":\"c\",\"kernel\":\"Linux "
+         "6.1\",\"blas\":\"OpenBLAS\",\"core\":\"Haswell\",\"threads\":2,\"worker\":"
+         "\"0123456789abcdef\"},{\"no\":2,\"host\":\"other\",\"threads\":null}]}]",
+         {"Linux 6.1", "OpenBLAS, core Haswell", "0123456789a\xe2\x80\xa6"}},
+        {"report/provenance.json",
+         "apparatus",
+         "[]",
+         {"asks for no measurement of a reference model", "No reference measurement", ""}},
+    };
+    (void)state;
+    char *folder = make("facts");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct report_model m;
+        struct err err = {0};
+        if (fixture_put(folder, cases[i].file, cases[i].key, cases[i].json, &err) != 0) {
+            fail_msg("%s", err.msg);
+        }
+        read_model(&m, folder);
+        struct page page = render(&m);
+        for (size_t k = 0; k < 3; k++) {
+            assert_says(&page.html, cases[i].says[k]);
+        }
+        page_release(&page);
+        report_model_release(&m);
+    }
+    free(folder);
+}
+
+/* Signs the lock on disk. */
+static void sign(const char *folder, const char *key_path)
+{
+    struct lock *lock = NULL;
+    struct err err = {0};
+    char *path = path_join(folder, "grid.toml.lock");
+    assert_int_equal(lock_read(path, &lock, &err), 0);
+    if (lock_sign(lock, key_path, NULL, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    assert_int_equal(json_write_file(path, lock->json, 0644, &err), 0);
+    lock_free(lock);
+    free(path);
+}
+
+static void expect_page(const char *folder, const char *says, const char *never)
+{
+    struct report_model m;
+    read_model(&m, folder);
+    struct page page = render(&m);
+    assert_says(&page.html, says);
+    assert_never_says(&page.html, never);
+    page_release(&page);
+    report_model_release(&m);
+}
+
+/* A signature is held against its key, not only shown; a stamp may lie where the lock came from. */
+static void test_signature_and_stamp(void **state)
+{
+    struct err err = {0};
+    (void)state;
+    if (!program_is_there("ssh-keygen")) {
+        skip();
+    }
+    char *folder = make("signed");
+    char *key = path_join(scratch, "key");
+    program_make_key(scratch, "key", "");
+    expect_page(folder, "neither signed nor time-stamped", "holds over this lock");
+    sign(folder, key);
+    expect_page(folder, "holds over this lock, by that key", "DOES NOT HOLD");
+    char *lock = path_join(folder, "grid.toml.lock");
+    char *origin = path_join(folder, "origin.json");
+    char *grid = path_join(scratch, "elsewhere.toml");
+    char *there = path_join(scratch, "elsewhere.toml.lock");
+    char *stamp = path_join(scratch, "elsewhere.toml.lock.tsr");
+    cJSON *o = json_object();
+    json_put_string(o, "path", grid);
+    assert_int_equal(json_write_file(origin, o, 0644, &err), 0);
+    assert_int_equal(file_copy(lock, there, 0644, &err), 0);
+    assert_int_equal(file_write_atomic(stamp, "x", 1, 0644, &err), 0);
+    expect_page(folder, "response lies beside the lock. It was not checked", "no time stamp");
+    /* the lock there became another one: its stamp is not this one's */
+    assert_int_equal(file_write_atomic(there, "{}", 2, 0644, &err), 0);
+    expect_page(folder, "has no time stamp of a third party", "response lies beside");
+    assert_int_equal(
+        fixture_put(folder, "grid.toml.lock", "time", "\"2020-01-01T00:00:00.000Z\"", &err), 0);
+    expect_page(folder, "DOES NOT HOLD", "holds over this lock");
+    cJSON_Delete(o);
+    free(stamp);
+    free(there);
+    free(grid);
+    free(origin);
+    free(lock);
+    free(key);
+    free(folder);
+}
+
+static int make_scratch(void **state)
+{
+    (void)state;
+    char template[] = "/tmp/preregd-parts-XXXXXX";
+    scratch = xstrdup(mkdtemp(template) == NULL ? "" : template);
+    return scratch[0] == '\0' ? -1 : 0;
+}
+
+static int drop_scratch(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    int rc = dir_remove(scratch, &err);
+    free(scratch);
+    return rc;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_kind_of_instrument_is_shown),
+        cmocka_unit_test(test_what_is_too_much_is_counted),
+        cmocka_unit_test(test_without_instruments_the_page_is_whole),
+        cmocka_unit_test(test_a_file_of_another_hand_breaks_nothing),
+        cmocka_unit_test(test_amendments_are_told_value_by_value),
+        cmocka_unit_test(test_a_broken_chain_is_refused),
+        cmocka_unit_test(test_signature_and_stamp),
+        cmocka_unit_test(test_what_the_lock_and_the_provenance_may_hold),
+    };
+    return cmocka_run_group_tests(tests, make_scratch, drop_scratch);
+}
