@@ -29,9 +29,9 @@
 #define LAYOUT_LOCK_SUFFIX ".lock" /* of a program file of any name, as the next two */
 #define LAYOUT_TSQ_SUFFIX  ".tsq"
 #define LAYOUT_TSR_SUFFIX  ".tsr"
-#define LAYOUT_LOCK        LAYOUT_GRID LAYOUT_LOCK_SUFFIX
-#define LAYOUT_TSQ         LAYOUT_LOCK LAYOUT_TSQ_SUFFIX
-#define LAYOUT_TSR         LAYOUT_LOCK LAYOUT_TSR_SUFFIX
+#define LAYOUT_LOCK        "grid.toml.lock"
+#define LAYOUT_TSQ         "grid.toml.lock.tsq"
+#define LAYOUT_TSR         "grid.toml.lock.tsr"
 #define LAYOUT_ORIGIN      "origin.json"
 #define LAYOUT_JOURNAL     "journal.jsonl"
 #define LAYOUT_RECORDS     "records.json" /* of an imported program, as the next */
