@@ -1,10 +1,6 @@
 /* The local executor against a shim that does not do what it is told. */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -12,8 +8,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/layout.h"
@@ -23,6 +17,7 @@
 #include "daemon/shim/files.h"
 #include "daemon/shim/group.h"
 #include "daemon/shim/pid.h"
+#include "tests/unit/check.h"
 
 #define SHIM     TEST_BIN_DIR "/prereg-shim"
 #define OWN_SHIM "slow-shim"

@@ -3,19 +3,13 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -24,6 +18,7 @@
 #include "daemon/executor/launch.h"
 #include "daemon/shim/files.h"
 #include "daemon/shim/pid.h"
+#include "tests/unit/check.h"
 
 #define SHIM    TEST_BIN_DIR "/prereg-shim"
 #define WAIT_MS 60000
@@ -290,6 +285,7 @@ static void test_changed_while_it_runs(void **state)
     (void)setpriority(PRIO_PROCESS, 0, nice); /* refused without the right to it */
     struct attempt *const each[] = {&a, &b, &c};
     for (size_t i = 0; i < ARRAY_LEN(each); i++) {
+        CHECK_ROW("each[%zu]", i);
         assert_int_equal(kill(each[i]->shim.pid, SIGUSR1), 0);
         assert_true(has_ended(each[i]));
         release(each[i]);

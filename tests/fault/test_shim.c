@@ -3,12 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -16,8 +12,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -29,6 +23,7 @@
 #include "daemon/shim/group.h"
 #include "daemon/shim/mark.h"
 #include "daemon/shim/pid.h"
+#include "tests/unit/check.h"
 
 #define SHIM     TEST_BIN_DIR "/prereg-shim"
 #define PATIENCE 15000
@@ -263,6 +258,7 @@ static void test_endings(void **state)
     };
     const struct fixture *base = *state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].script);
         struct fixture f = {.folder = xasprintf("%s/%zu", base->folder, i), .spec = STRBUF_INIT};
         struct err err;
         uuid_make(f.attempt);
@@ -543,6 +539,7 @@ static void test_fence_ends_orphans_that_came_to_us(void **state)
     assert_int_equal(file_read("/proc/self/oom_score_adj", 64, &before, &err), 0);
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
     for (size_t i = 0; i < ARRAY_LEN(adjustments); i++) {
+        CHECK_ROW("%s", adjustments[i]);
         struct fixture *f = *state;
         set_oom_adjustment(adjustments[i]);
         pid_t orphan = orphan_of(f, NULL, HIDDEN(LOWER_LIMIT));

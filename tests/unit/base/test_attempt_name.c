@@ -1,15 +1,12 @@
 /* Names of attempts' folders: both forms that were ever written, what is neither, and their order
  * in a task's folder. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/attempt_name.h"
 #include "base/temp_folder.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 
 #define A "00000000-0000-4000-8000-00000000000a"
 #define B "00000000-0000-4000-8000-00000000000b"
@@ -31,6 +28,7 @@ static void test_names(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CHECK_ROW("%s", rows[i].name);
         struct attempt_name name;
         if (!attempt_name_parse(rows[i].name, &name)) {
             fail_msg("%s", rows[i].name);
@@ -93,6 +91,7 @@ static void test_list(void **state)
     (void)state;
     assert_int_equal(temp_folder_make("attempt-name", &temp, &err), 0);
     for (size_t i = 0; i < ARRAY_LEN(order); i++) {
+        CHECK_ROW("order[%zu]", i);
         make(temp.path, wanted[order[i]]);
     }
     make(temp.path, "attempt-x");

@@ -1,17 +1,13 @@
 /* RFC 8785: its own examples, numbers as ECMAScript writes them, keys by UTF-16 code units. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/json_arena.h"
 #include "base/rng.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 
 static void test_numbers(void **state)
 {
@@ -58,6 +54,7 @@ static void test_numbers(void **state)
         {0x4341c37937e08000, "10000000000000000"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         double v;
         char text[JSON_NUMBER_MAX];
         memcpy(&v, &cases[i].bits, sizeof(v));
@@ -156,6 +153,7 @@ static void test_read(void **state)
         "9007199254740993.00000000000000000000000000000000000000000001",
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i]);
         const double v = json_number_read(cases[i], strlen(cases[i]));
         const double want = strtod(cases[i], NULL);
         assert_memory_equal(&v, &want, sizeof(v));
@@ -193,6 +191,7 @@ static void test_canonical_texts(void **state)
          "[9007199254740992,-9007199254740994,100000000000000000000,1e+21]"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i][0]);
         struct strbuf out = STRBUF_INIT;
         struct err err = {0};
         cJSON *v = NULL;
@@ -253,6 +252,7 @@ static void test_element_with_a_key(void **state)
                                   struct err *err) = {json_canonical, json_line};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(writers); i++) {
+        CHECK_ROW("writers[%zu]", i);
         struct strbuf out = STRBUF_INIT;
         struct err err;
         cJSON *list = json_array();
@@ -275,6 +275,7 @@ static void test_lists(void **state)
     const size_t offset = 7;
     (void)state;
     for (size_t k = 0; k < ARRAY_LEN(lengths); k++) {
+        CHECK_ROW("lengths[%zu]", k);
         struct strbuf got = STRBUF_INIT;
         struct strbuf want = STRBUF_INIT;
         struct arena arena;

@@ -1,14 +1,9 @@
 /* SHA-256 vectors (FIPS 180-4), files, folders; the arena, strings and random generator beside
  * them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/arena.h"
 #include "base/digest.h"
@@ -16,6 +11,7 @@
 #include "base/file.h"
 #include "base/uuid.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 
 #define OF_EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 #define OF_ABC   "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

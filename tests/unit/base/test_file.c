@@ -1,10 +1,7 @@
 /* Whole reads, atomic writes, folders, paths and locks. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -12,10 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 
 static char *folder;
 
@@ -186,6 +182,7 @@ static void test_paths(void **state)
         {"/a/b.c", "/a", "b.c", "/a/b.c"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i][0]);
         char *parent = path_folder(cases[i][0]);
         char *absolute = path_absolute("/base", cases[i][0]);
         assert_string_equal(parent, cases[i][1]);

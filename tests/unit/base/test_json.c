@@ -1,14 +1,10 @@
 /* Strict reading: what is accepted, what is refused and where. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 
 static void test_accepted(void **state)
 {
@@ -87,6 +83,7 @@ static void test_refused(void **state)
         {"nullx", ERR_SYNTAX, "text after"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         struct err err = {0};
         cJSON *v = NULL;
         int rc = json_parse(cases[i].text, strlen(cases[i].text), &v, &err);
@@ -127,6 +124,7 @@ static void test_lax(void **state)
         {"\"a\\", NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         struct err err = {0};
         struct strbuf text = STRBUF_INIT;
         cJSON *v = NULL;
@@ -246,6 +244,7 @@ static void test_equal(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].a);
         cJSON *a = NULL;
         cJSON *b = NULL;
         struct err err;

@@ -1,13 +1,9 @@
 /* Reading token by token: what comes in which order, what is passed over, trees in an arena. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/json_pull.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 
 /* A letter a token; keys, strings and numbers behind theirs. */
 static int trace(const char *text, bool lax, struct strbuf *out, struct err *err)
@@ -129,6 +125,7 @@ static void test_trees(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i]);
         struct json_pull p;
         struct arena arena;
         enum json_token token;
@@ -184,6 +181,7 @@ static void test_member_of_a_tree(void **state)
     assert_null(copy->string);
     const cJSON *list = json_member(copy, "a");
     for (size_t i = 0; i < ARRAY_LEN(whole); i++) {
+        CHECK_ROW("whole[%zu]", i);
         const cJSON *in_arena = json_member(json_member(tree, "key"), "a");
         assert_int_equal(cJSON_GetArrayItem(in_arena, (int)i)->valueint, whole[i]);
         assert_int_equal(cJSON_GetArrayItem(list, (int)i)->valueint, whole[i]);

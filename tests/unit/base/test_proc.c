@@ -1,19 +1,15 @@
 /* Children that end, do not end, shout, close their pipes and sleep, or leave others behind. */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/proc.h"
+#include "tests/unit/check.h"
 
 static int run(const char *script, int64_t timeout_ms, struct proc_result *r, struct err *err)
 {

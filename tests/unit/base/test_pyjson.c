@@ -1,15 +1,11 @@
 /* Python's layout of JSON, byte for byte: expected texts are what CPython 3.11 printed. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/digest.h"
 #include "base/pyjson.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 
 static void test_floats(void **state)
 {
@@ -48,6 +44,7 @@ static void test_floats(void **state)
         {(double)NAN, "nan"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         struct strbuf text = STRBUF_INIT;
         pyjson_add_float(&text, cases[i].value);
         assert_string_equal(text.buf, cases[i].text);
@@ -125,6 +122,7 @@ static void test_texts(void **state)
         {"true", "true"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i][0]);
         struct strbuf out = STRBUF_INIT;
         struct err err = {0};
         struct pyjson w;
@@ -140,6 +138,7 @@ static void test_refused(void **state)
     (void)state;
     static const char *const cases[] = {"", "[1,", "{\"a\":}", "[NaN]", "\"\\ud800\"", "1 2"};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i]);
         struct strbuf out = STRBUF_INIT;
         struct err err = {0};
         struct pyjson w;

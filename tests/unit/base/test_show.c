@@ -1,17 +1,12 @@
 /* What a terminal gets of any text. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/show.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 
 static const struct {
     const char *text;
@@ -55,6 +50,7 @@ static void test_texts(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        CHECK_ROW("%s", CASES[i].text);
         char *out = shown(CASES[i].text, CASES[i].styles);
         assert_string_equal(out, CASES[i].shown);
         free(out);

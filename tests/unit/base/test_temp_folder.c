@@ -1,10 +1,7 @@
 /* Temporary folders: those of living processes stay, those of dead ones go with the next. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -12,11 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "base/temp_folder.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 
 static char *base;
 
@@ -119,6 +115,7 @@ static void test_left_alone(void **state)
                                         "prereg-one.abcdefg", "xprereg-one.abcdef", "elsewhere"};
     struct stat st;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        CHECK_ROW("%s", names[i]);
         char *path = path_join(base, names[i]);
         assert_int_equal(mkdir(path, 0700), 0);
         free(path);
@@ -131,6 +128,7 @@ static void test_left_alone(void **state)
     assert_int_equal(stat(t.path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0700);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        CHECK_ROW("%s", names[i]);
         char *path = path_join(base, names[i]);
         assert_int_equal(file_kind_at(path), FILE_FOLDER);
         free(path);

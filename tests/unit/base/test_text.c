@@ -1,17 +1,13 @@
 /* Names, numbers and units from text, UTF-8, strings that grow, errors and diagnostics. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/diag.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 
 static void test_utf8(void **state)
 {
@@ -35,6 +31,7 @@ static void test_utf8(void **state)
         {"\xFF", 0, 0},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].bytes);
         uint32_t cp = 0;
         assert_int_equal(text_utf8_next(cases[i].bytes, strlen(cases[i].bytes), &cp), cases[i].n);
         if (cases[i].n > 0) {
@@ -68,6 +65,7 @@ static void test_made_utf8(void **state)
         {"a\xFFz", "a?z", 3},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].in);
         char text[16];
         assert_int_equal(text_whole_chars(cases[i].in, strlen(cases[i].in)), cases[i].whole);
         memcpy(text, cases[i].in, strlen(cases[i].in) + 1);
@@ -105,6 +103,7 @@ static void test_made_line(void **state)
         {"a\xE2\x80\xA8z", "a???z"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].in);
         char text[16];
         struct err err;
         memcpy(text, cases[i].in, strlen(cases[i].in) + 1);
@@ -122,9 +121,11 @@ static void test_names(void **state)
     static const char *const good[] = {"a", "abc_9", "x1"};
     static const char *const bad[] = {"", "A", "9a", "_a", "a-b", "a b", "a\xC3\xA9"};
     for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        CHECK_ROW("%s", good[i]);
         assert_true(text_is_name(good[i]));
     }
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        CHECK_ROW("%s", bad[i]);
         assert_false(text_is_name(bad[i]));
     }
     char name[66];
@@ -144,6 +145,7 @@ static void test_nearest(void **state)
         {"levels", "levels"}, {"zzz", NULL},       {"", NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i][0]);
         const char *found = text_nearest(cases[i][0], known, ARRAY_LEN(known));
         if (cases[i][1] == NULL) {
             assert_null(found);
@@ -166,12 +168,14 @@ static void test_numbers(void **state)
     assert_int_equal(text_to_int("5", 6, 7, &i, &err), ERR_RANGE);
     static const char *const no_ints[] = {"", " 1", "1 ", "+1", "0x1", "1.0", "-", "1e3"};
     for (size_t k = 0; k < ARRAY_LEN(no_ints); k++) {
+        CHECK_ROW("%s", no_ints[k]);
         assert_int_equal(text_to_int(no_ints[k], INT64_MIN, INT64_MAX, &i, &err), ERR_SYNTAX);
     }
     assert_int_equal(text_to_double("-1.5e3", &d, &err), 0);
     assert_true(d < -1499 && d > -1501);
     static const char *const no_doubles[] = {"", "nan", "inf", "0x1p3", "1e", "1,5", " 1", "1 "};
     for (size_t k = 0; k < ARRAY_LEN(no_doubles); k++) {
+        CHECK_ROW("%s", no_doubles[k]);
         assert_int_equal(text_to_double(no_doubles[k], &d, &err), ERR_SYNTAX);
     }
     assert_int_equal(text_to_double("1e999", &d, &err), ERR_RANGE);
@@ -204,6 +208,7 @@ static void test_units(void **state)
         {"1..5s", false, ERR_SYNTAX, 0},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         struct err err = {0};
         int64_t v = 0;
         int rc = cases[i].bytes ? text_to_bytes(cases[i].text, &v, &err)
@@ -306,9 +311,11 @@ static void test_plain(void **state)
                                          "\xE2\x82", "\xFF"};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(plain); i++) {
+        CHECK_ROW("%s", plain[i]);
         assert_true(text_is_plain(plain[i]));
     }
     for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        CHECK_ROW("%s", others[i]);
         assert_false(text_is_plain(others[i]));
     }
 }

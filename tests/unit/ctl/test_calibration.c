@@ -1,16 +1,11 @@
 /* calibration: which rows stand in the sums, and in which bin a statement does. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 
 #include "base/json.h"
 #include "ctl/calibration.h"
+#include "tests/unit/check.h"
 
 #define ROOT "0123456789abcdef"
 

@@ -1,15 +1,11 @@
 /* What `amend` and `diff` print of amendments, which may be anybody's files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/json.h"
 #include "ctl/text/changes_text.h"
+#include "tests/unit/check.h"
 
 static char *printed(const char *text, void (*print)(const cJSON *what, FILE *to))
 {

@@ -1,17 +1,12 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/xalloc.h"
 #include "ctl/proof.h"
 #include "ctl/templates.h"
 #include "ctl/text/check_text.h"
+#include "tests/unit/check.h"
 #include "truthtable/prove/check_explain.h"
 
 static const struct term plain = {.columns = 80};
@@ -142,6 +137,7 @@ static void test_all_faults_at_once(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].more);
         char path[] = "/tmp/preregd-faults-XXXXXX";
         struct proof proof;
         struct err err = {0};

@@ -1,16 +1,11 @@
 /* Points of attempts into curves, and curves into dots. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "ctl/text/curves_text.h"
+#include "tests/unit/check.h"
 
 static char folder[] = "/tmp/prereg-curves-XXXXXX";
 

@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/xalloc.h"
 #include "ctl/ctl.h"
+#include "tests/unit/check.h"
 
 #define WORDS_MAX 8
 
@@ -47,6 +42,7 @@ static void test_refused(void **state)
         {{"verdict", "-w"}, "verdict takes no -w"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CHECK_ROW("%s", rows[i].words[0]);
         struct ctl_options o;
         struct err err = {0};
         assert_int_equal(parse(rows[i].words, &o, &err), ERR_USAGE);

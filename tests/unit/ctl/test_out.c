@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/text/out.h"
+#include "tests/unit/check.h"
 
 static const struct term plain = {.columns = 80};
 static const struct term coloured = {

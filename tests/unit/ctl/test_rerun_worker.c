@@ -1,19 +1,14 @@
 /* A worker run to its end: how it ended, what it is started with, which signals to us stop it. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "ctl/rerun_worker.h"
+#include "tests/unit/check.h"
 
 static int setup(void **state)
 {
@@ -75,6 +70,7 @@ static void test_ends(void **state)
     /* What we ignore is none of the worker's. */
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].script);
         struct err err = {0};
         char *log = path_join(*state, "stderr.log");
         assert_int_equal(run(*state, cases[i].script, 0, &err), cases[i].rc);
@@ -97,6 +93,7 @@ static void test_signals(void **state)
         {SIGTERM, false}, {SIGHUP, false}, {SIGHUP, true}, {SIGINT, true}, {SIGINT, false},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("cases[%zu]", i);
         struct err err = {0};
         const char *script = cases[i].ignored ? "exit 0" : "sleep 60";
         void (*before)(int) = signal(cases[i].sig, cases[i].ignored ? SIG_IGN : SIG_DFL);

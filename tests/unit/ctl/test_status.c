@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/text/status_text.h"
+#include "tests/unit/check.h"
 
 static const struct term plain = {.columns = 80};
 static const struct term utf8 = {.utf8 = true, .columns = 80};
@@ -99,6 +94,7 @@ static void test_narrower(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].counted);
         struct strbuf sb = STRBUF_INIT;
         char *text = xasprintf("{\"id\":\"b-2\",\"counted\":{\"planned\":6,%s,\"budget\":2}}",
                                cases[i].counted);

@@ -1,16 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/text/verdict_text.h"
+#include "tests/unit/check.h"
 #include "truthtable/evaluate/replay.h"
 #include "truthtable/evaluate/verdict_file.h"
 

@@ -1,15 +1,9 @@
 /* What a check's worker says last: the last line of its stderr.log, whatever lies in its place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/layout.h"
@@ -17,6 +11,7 @@
 #include "base/xalloc.h"
 #include "daemon/program/apparatus.h"
 #include "daemon/shim/files.h"
+#include "tests/unit/check.h"
 
 static void expect_words(const char *folder, const char *wanted)
 {
@@ -45,6 +40,7 @@ static void test_last_words(void **state)
     char *path = path_join(folder, LAYOUT_STDERR);
     expect_words(folder, ""); /* none */
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i][0]);
         assert_int_equal(file_write_atomic(path, cases[i][0], strlen(cases[i][0]), 0600, &err), 0);
         expect_words(folder, cases[i][1]);
     }

@@ -1,21 +1,16 @@
 /* What a worker says while the state cannot be written: it is taken in later, and none of it twice.
  */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/layout.h"
 #include "base/xalloc.h"
 #include "daemon/shell/attempts.h"
 #include "daemon/shim/files.h"
+#include "tests/unit/check.h"
 #include "tests/unit/state/support.h"
 
 #define BUFFER_BYTES ((size_t)1024 * 1024)

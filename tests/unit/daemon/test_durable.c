@@ -1,12 +1,7 @@
 /* What is on the disk before `done` is journalled: every file and folder that an accepted result
  * rests on. The calls are the test's own, which notes what they are made for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <errno.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -15,6 +10,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "daemon/program/durable.h"
+#include "tests/unit/check.h"
 #include "tests/unit/prereg/support.h"
 
 int fsync(int fd);
@@ -134,6 +130,7 @@ static void test_every_path(void **state)
     struct err err = {0};
     assert_int_equal(durable_result(w->group, w->attempt, w->top, w->result, &err), 0);
     for (size_t i = 0; i < ARRAY_LEN(inside); i++) {
+        CHECK_ROW("%s", inside[i]);
         assert_true(was_synced(w->attempt, inside[i]));
     }
     for (size_t i = 0; strncmp(w->top, "/dev/shm", 8) == 0 && i < ARRAY_LEN(above); i++) {
@@ -154,6 +151,7 @@ static void test_failing(void **state)
                  {"items.jsonl", EDQUOT, ERR_NO_SPACE}};
     const struct world *w = *state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].at);
         struct err err = {0};
         fails_at = cases[i].at;
         fails_with = cases[i].with;
@@ -193,9 +191,11 @@ static void test_together(void **state)
     pthread_t threads[16];
     slow = true;
     for (size_t i = 0; i < ARRAY_LEN(threads); i++) {
+        CHECK_ROW("threads[%zu]", i);
         assert_int_equal(pthread_create(&threads[i], NULL, make_durable, *state), 0);
     }
     for (size_t i = 0; i < ARRAY_LEN(threads); i++) {
+        CHECK_ROW("threads[%zu]", i);
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     }
     const struct world *w = *state;

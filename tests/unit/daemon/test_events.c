@@ -1,17 +1,12 @@
 /* What is taken in from events.jsonl, however its bytes arrive. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/layout.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "daemon/core/core.h"
 #include "daemon/program/events.h"
+#include "tests/unit/check.h"
 
 struct sample {
     const char *text;
@@ -59,6 +54,7 @@ static void test_samples(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
+        CHECK_ROW("%s", samples[i].text);
         struct events_said got;
         events_take(samples[i].text, strlen(samples[i].text), &got);
         equal(&got, &samples[i].want, samples[i].text);

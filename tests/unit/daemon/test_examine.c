@@ -1,21 +1,16 @@
 /* What an attempt's folder, or its absence, is taken for. */
-#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "base/layout.h"
 #include "base/xalloc.h"
 #include "daemon/executor/post_mortem.h"
+#include "tests/unit/check.h"
 
 #define ID "5f0e7c1a-0d5a-4a0e-9a39-3b8f6f3f4b10"
 
@@ -71,6 +66,7 @@ static void test_torn_exit(void **state)
         size_t n;
     } CASES[] = {{zeros, 0}, {zeros, sizeof(zeros)}, {half, sizeof(half) - 1}};
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        CHECK_ROW("%s", CASES[i].bytes);
         char folder[] = "/tmp/examine_test_XXXXXX";
         struct examination x;
         struct attempt_end end;

@@ -1,17 +1,12 @@
 /* Why a program is paused: each pause has its own reason. And what is learnt for estimates. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "daemon/program/hosted.h"
 #include "daemon/shell/attempts.h"
+#include "tests/unit/check.h"
 
 struct change {
     enum row_kind kind;

@@ -1,21 +1,16 @@
 /* Accepted results as inputs: whatever became of their files since is seen before a spawn. Linked
  * with stat() and lstat() wrapped, so that a disk can fail under one path. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/layout.h"
 #include "base/xalloc.h"
 #include "daemon/program/inputs.h"
 #include "daemon/program/result.h"
+#include "tests/unit/check.h"
 #include "tests/unit/prereg/support.h"
 
 #define RESULT                                                                                     \

@@ -1,17 +1,13 @@
 /* Jobs that take long leave room for others, on any machine: in libuv's pool, on the threads that
  * hash, and in the lane of another program. The long ones end when the test lets them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
 #include <pthread.h>
 #include <unistd.h>
 
 #include "base/xalloc.h"
 #include "daemon/executor/job.h"
+#include "tests/unit/check.h"
 
 #define N_LONG  12 /* libuv itself has four threads */
 #define STUCK_S 60 /* how long the test waits before it lets go and fails */
@@ -224,6 +220,7 @@ static void test_lane_is_left_before_the_end(void **state)
     }
     run_all(N_LONG);
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
+        CHECK_ROW("jobs[%zu]", i);
         assert_ptr_equal(now.order[i], &jobs[i].job);
         assert_true(jobs[i].worked);
     }

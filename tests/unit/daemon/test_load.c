@@ -2,17 +2,11 @@
  * Linked with store_check_journal() wrapped, so that the check ends when the test says so; there
  * are two threads for jobs, one of which the check holds, so that jobs end in their order. */
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -21,6 +15,7 @@
 #include "daemon/shell/add_program.h"
 #include "daemon/shell/history_check.h"
 #include "daemon/shell/load.h"
+#include "tests/unit/check.h"
 #include "tests/unit/state/support.h"
 
 int __wrap_store_check_journal(const char *state_dir, uint32_t program, int64_t n_rows,
@@ -308,6 +303,7 @@ static void test_unreadable_for_long(void **state)
     n_skipped = ARRAY_LEN(WAITS_MS) - 1;
     begin_check(f);
     for (size_t i = 0; i < ARRAY_LEN(WAITS_MS); i++) {
+        CHECK_ROW("WAITS_MS[%zu]", i);
         assert_int_equal(sem_post(&may_check), 0);
         while (n_waits == i) {
             (void)uv_run(&f->shell.loop, UV_RUN_ONCE);

@@ -1,11 +1,7 @@
 /* What a client says whose daemon does not answer: the process that holds the folder, and what to
  * do with it. A child of the test holds the locks, and listens, as a daemon does. */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "base/layout.h"
 #include "base/xalloc.h"
 #include "daemon/rpc/client.h"
 #include "daemon/rpc/owner.h"
 #include "daemon/rpc/schema.h"
+#include "tests/unit/check.h"
 
 struct holder {
     char *state;
@@ -216,6 +211,7 @@ static void test_locks(void **state)
                  {makedev(8, 2), 131, 0}};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("cases[%zu]", i);
         char *copy = xstrdup(text);
         const struct stat st = {.st_dev = cases[i].dev, .st_ino = cases[i].ino};
         assert_int_equal(rpc_owner_in_locks(copy, &st), cases[i].pid);

@@ -1,16 +1,10 @@
 /* Whether STATE's copies are what was locked, asked again and again: what was found good once is
  * known by its digests, and whatever is changed or taken away after that is seen. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/layout.h"
@@ -18,6 +12,7 @@
 #include "daemon/program/prepare.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/lock/object.h"
+#include "tests/unit/check.h"
 #include "tests/unit/prereg/amending.h"
 #include "tests/unit/prereg/support.h"
 

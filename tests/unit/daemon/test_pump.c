@@ -1,14 +1,9 @@
 /* The core's timer: whatever clock woke the loop, what is due comes to the core in the end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/xalloc.h"
 #include "daemon/core/explain.h"
 #include "daemon/shell/pump.h"
+#include "tests/unit/check.h"
 
 #define DELAY_MS 200
 #define LIMIT_MS 20000

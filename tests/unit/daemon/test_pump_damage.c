@@ -1,13 +1,7 @@
 /* One program's rows are rejected by the store, or wait because its folder is gone: the others go
  * on. The database itself is damaged: no program is blamed, and nothing is written. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <sqlite3.h>
 
@@ -15,6 +9,7 @@
 #include "base/xalloc.h"
 #include "daemon/core/explain.h"
 #include "daemon/shell/pump.h"
+#include "tests/unit/check.h"
 #include "tests/unit/state/support.h"
 
 enum { BAD = 1, GOOD = 2, N_PROGRAMS = 2, PAGE_BYTES = 4096 };

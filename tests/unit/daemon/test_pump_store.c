@@ -1,13 +1,8 @@
 /* What the pump commits, and when, against a real store. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/xalloc.h"
 #include "daemon/shell/pump.h"
+#include "tests/unit/check.h"
 #include "tests/unit/state/support.h"
 
 struct fixture {

@@ -1,12 +1,6 @@
 /* Which result.json is believed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/diag.h"
 #include "base/file.h"
@@ -14,6 +8,7 @@
 #include "base/xalloc.h"
 #include "daemon/program/inputs.h"
 #include "daemon/program/result.h"
+#include "tests/unit/check.h"
 
 #define ID    "5f0e7c1a-0d5a-4a0e-9a39-3b8f6f3f4b10"
 #define EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -148,6 +143,7 @@ static void test_samples(void **state)
 {
     const struct fixture *f = *state;
     for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
+        CHECK_ROW("%s", samples[i].text);
         struct result_check c;
         write_file(f->attempt, LAYOUT_RESULT, samples[i].text);
         verify(f, &c);
@@ -220,6 +216,7 @@ static void test_inputs(void **state)
                              .digest = digest_bytes(accepted, strlen(accepted))};
     const struct accepted_list list = {.items = &train, .n = 1};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         struct result_check c;
         const struct result_source source = {.program = f->program,
                                              .lock = f->lock,

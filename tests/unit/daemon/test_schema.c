@@ -1,15 +1,10 @@
 /* The envelope of the RPC: what is taken, what is refused, what is written. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "daemon/rpc/schema.h"
+#include "tests/unit/check.h"
 
 struct sample {
     const char *line;
@@ -35,6 +30,7 @@ static void test_requests(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
+        CHECK_ROW("%s", samples[i].line);
         cJSON *message = NULL;
         struct rpc_request r;
         struct err err;

@@ -1,21 +1,16 @@
 /* start.json and exit.json of an attempt: one file, written, read, torn. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/layout.h"
 #include "base/xalloc.h"
 #include "daemon/shim/files.h"
+#include "tests/unit/check.h"
 
 struct fixture {
     char folder[40];
@@ -52,6 +47,7 @@ static void test_torn_files_are_corrupt_not_trusted(void **state)
     char *exit_path = path_join(f->folder, LAYOUT_EXIT);
     char *start_path = path_join(f->folder, LAYOUT_START);
     for (size_t i = 0; i < ARRAY_LEN(torn); i++) {
+        CHECK_ROW("%s", torn[i]);
         assert_int_equal(file_write_atomic(exit_path, torn[i], strlen(torn[i]), 0600, &err), 0);
         assert_int_equal(file_write_atomic(start_path, torn[i], strlen(torn[i]), 0600, &err), 0);
         assert_int_equal(shim_exit_read(f->folder, f->attempt, &x, &err), ERR_CORRUPT);
@@ -80,6 +76,7 @@ static void test_start_stays_in_exit(void **state)
     struct fixture *f = *state;
     char *path = path_join(f->folder, LAYOUT_START);
     for (size_t i = 0; i < ARRAY_LEN(reserved); i++) {
+        CHECK_ROW("reserved[%zu]", i);
         struct err err;
         struct shim_start read;
         struct shim_start start = {.shim_pid = 7, .worker_pid = 8, .threads = 2};

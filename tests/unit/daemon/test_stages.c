@@ -1,18 +1,13 @@
 /* The limit on stages is one: a program with as many is read, planned as the daemon plans it, and
  * run to its verdict by the core; one more is refused where the text is read. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/diag.h"
 #include "base/strbuf.h"
 #include "daemon/program/hosted.h"
 #include "prereg/program/stage_set.h"
+#include "tests/unit/check.h"
 #include "tests/unit/daemon/core/driver.h"
 
 static const char HEAD[] = "[program]\nname = \"deep\"\nschema = 1\n"

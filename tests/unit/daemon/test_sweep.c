@@ -1,17 +1,12 @@
 /* Of dead attempts the newest checkpoints stay, of dead writers nothing. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "daemon/program/sweep.h"
+#include "tests/unit/check.h"
 
 static void put(const char *root, const char *name)
 {
@@ -56,6 +51,7 @@ static void test_attempts(void **state)
     char *folders[3];
     assert_non_null(mkdtemp(root));
     for (size_t i = 0; i < ARRAY_LEN(FILES); i++) {
+        CHECK_ROW("%s", FILES[i].name);
         put(root, FILES[i].name);
     }
     for (int i = 0; i < 3; i++) {
@@ -83,6 +79,7 @@ static void test_state(void **state)
     struct err err;
     assert_non_null(mkdtemp(root));
     for (size_t i = 0; i < ARRAY_LEN(OLD); i++) {
+        CHECK_ROW("%s", OLD[i]);
         char *path = xasprintf("%s/%s", root, OLD[i]);
         put(root, OLD[i]);
         struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
@@ -93,6 +90,7 @@ static void test_state(void **state)
     put(root, "programs/p-1/grid.toml");
     sweep_state(root);
     for (size_t i = 0; i < ARRAY_LEN(OLD); i++) {
+        CHECK_ROW("%s", OLD[i]);
         assert_false(is_there(root, OLD[i]));
     }
     assert_true(is_there(root, "programs/p-1/.young.b.tmp"));

@@ -1,12 +1,8 @@
 #include "tests/unit/prereg/programs.h"
+#include "tests/unit/check.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/proc.h"

@@ -1,12 +1,7 @@
 /* What a crash leaves of an amendment: mended where grid.toml is the program before or after, and
  * left as it lies where it is neither. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -14,6 +9,7 @@
 #include "base/xalloc.h"
 #include "prereg/amend/amend_heal.h"
 #include "prereg/amend/amendment.h"
+#include "tests/unit/check.h"
 #include "tests/unit/prereg/support.h"
 
 static const char PROGRAM[] =
@@ -147,6 +143,7 @@ static void test_after_a_crash(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases) * 2; i++) {
         const size_t k = i / 2;
+        CHECK_ROW("cases[%zu], slots %s", k, i % 2 == 0 ? "1" : "7");
         void *made = NULL;
         struct err err = {0};
         char name[32];

@@ -1,18 +1,14 @@
 /* What the rest of a plan makes of a change: priors, forecasts, facts, metrics and files that are
  * somebody else's as well. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "prereg/amend/amend_rules.h"
 #include "prereg/amend/amendment.h"
+#include "tests/unit/check.h"
 #include "tests/unit/prereg/amending.h"
 #include "tests/unit/prereg/support.h"
 
@@ -50,6 +46,7 @@ static void test_priors_that_a_condition_reads(void **state)
          "on_fail = \"void\" }"}};
     const struct amending_world *w = *state;
     for (size_t r = 0; r < ARRAY_LEN(readers); r++) {
+        CHECK_ROW("%s", readers[r][0]);
         struct err err = {0};
         struct amending_world other = *w;
         char *base = text_replace(amending_program, readers[r][0], readers[r][1]);
@@ -57,6 +54,7 @@ static void test_priors_that_a_condition_reads(void **state)
         assert_int_equal(lock_build(other.program, NULL, NULL, &other.lock, &err), 0);
         for (size_t i = 0; i < ARRAY_LEN(cases) * ACCESS_NR; i++) {
             enum access_level level = (enum access_level)(i % ACCESS_NR);
+            CHECK_ROW("%s at %s", cases[i / ACCESS_NR].what, access_level_name(level));
             char *text = text_replace(base, cases[i / ACCESS_NR].from, cases[i / ACCESS_NR].to);
             struct amending_judged j = amending_judge(&other, text, level, 0);
             struct amendment_chain chain;
@@ -176,6 +174,7 @@ static void test_digests_of_files_by_hand(void **state)
     const struct amending_world *w = *state;
     const cJSON *digest = json_member(w->lock->files, "./worker.sh");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i]);
         struct amendment_chain chain;
         struct err err = {0};
         cJSON *changes = json_array();
@@ -225,6 +224,7 @@ static void test_instruments_that_a_forecast_reads(void **state)
                 {ACCESS_SEEN, 4, true}};
     const struct amending_world *w = *state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].condition);
         struct err err = {0};
         struct amending_world other = *w;
         char *base = text_replace(amending_program, "\"contrast.arch.mean > 0\"", "\"CONDITION\"");
@@ -233,6 +233,7 @@ static void test_instruments_that_a_forecast_reads(void **state)
         assert_int_equal(lock_build(other.program, NULL, NULL, &other.lock, &err), 0);
         char *then = text_replace(text, cases[i].from, cases[i].to);
         for (size_t k = 0; k < ARRAY_LEN(when); k++) {
+            CHECK_ROW("when[%zu]", k);
             struct amending_judged j = amending_judge(&other, then, when[k].level, when[k].started);
             bool refused = j.refused->child != NULL;
             if (refused != (cases[i].fixed && when[k].fixed)) {
@@ -285,6 +286,7 @@ static void test_what_is_changed_when_its_facts_lie_open(void **state)
     };
     const struct amending_world *w = *state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].from);
         char *text = text_replace(amending_program, cases[i].from, cases[i].to);
         struct amending_world other = *w;
         struct amending_judged j = amending_judge(w, text, ACCESS_NOTHING_SCORED, cases[i].started);

@@ -1,17 +1,13 @@
 /* What may change when: every cell of the table, by the daemon's judgement and by a file alone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "prereg/amend/amend_rules.h"
 #include "prereg/amend/amendment.h"
+#include "tests/unit/check.h"
 #include "tests/unit/prereg/amending.h"
 #include "tests/unit/prereg/support.h"
 
@@ -128,6 +124,7 @@ static void test_every_cell_of_the_table(void **state)
     static const uint64_t started[ACCESS_NR] = {0, 0, 4, 4};
     const struct amending_world *w = *state;
     for (size_t i = 0; i < ARRAY_LEN(CELLS); i++) {
+        CHECK_ROW("%s", CELLS[i].what);
         char *text = text_replace(amending_program, CELLS[i].from, CELLS[i].to);
         for (unsigned level = 0; level < ACCESS_NR; level++) {
             struct amending_judged j =
@@ -183,6 +180,7 @@ static void test_what_differs_in_the_lock_alone_is_refused(void **state)
         {"data", "corpus", NULL}, {"files", "./worker.sh", NULL}, {"imported", NULL, NULL}};
     const struct amending_world *w = *state;
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        CHECK_ROW("%s", paths[i][0]);
         cJSON *changed = json_copy(w->lock->locked);
         cJSON *holder = changed;
         const char *key = paths[i][0];
@@ -210,6 +208,7 @@ static void test_files_keep_the_table(void **state)
 {
     const struct amending_world *w = *state;
     for (size_t i = 0; i < ARRAY_LEN(CELLS); i++) {
+        CHECK_ROW("%s", CELLS[i].what);
         char *text = text_replace(amending_program, CELLS[i].from, CELLS[i].to);
         for (unsigned level = 0; level < ACCESS_NR; level++) {
             struct amending_judged j = amending_judge(w, text, (enum access_level)level, 0);
@@ -242,6 +241,7 @@ static void test_changes_lead_from_one_to_the_other(void **state)
     const struct amending_world *w = *state;
     struct err err = {0};
     for (size_t i = 0; i < ARRAY_LEN(CELLS); i++) {
+        CHECK_ROW("%s", CELLS[i].what);
         if (CELLS[i].allowed[0] != 'y') {
             continue;
         }

@@ -1,12 +1,7 @@
 /* The chain of amendments that follows from the lock or is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -14,6 +9,7 @@
 #include "prereg/amend/amend_known.h"
 #include "prereg/amend/amend_rules.h"
 #include "prereg/amend/amendment.h"
+#include "tests/unit/check.h"
 #include "tests/unit/prereg/amending.h"
 #include "tests/unit/prereg/support.h"
 
@@ -321,6 +317,7 @@ static void test_what_touches_a_check(void **state)
     (void)state;
     cJSON *known = known_result("other");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].change);
         cJSON *change = parsed(cases[i].change);
         if (amend_is_known(known, change) != cases[i].touches) {
             fail_msg("%s", cases[i].change);
@@ -337,6 +334,7 @@ static void test_known_is_a_list_of_results(void **state)
     struct err err;
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i]);
         cJSON *known = parsed(cases[i]);
         assert_int_equal(amend_check_known(known, &err), ERR_LOCK);
         cJSON_Delete(known);

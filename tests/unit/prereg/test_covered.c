@@ -1,14 +1,10 @@
 /* Every value of a program but [run] is under the root: each leaf of the whole tree is changed in
  * turn. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/prereg/support.h"
 
 #define FIXTURES TEST_SOURCE_DIR "/tests/unit/prereg/fixtures/"
@@ -97,6 +93,7 @@ static void test_every_value(void **state)
     (void)state;
     static const char *const names[] = {"below_the_floor", "active_vs_total", "holding_fixed"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        CHECK_ROW("%s", names[i]);
         char *path = xasprintf(FIXTURES "%s.toml", names[i]);
         char *text = read_text(path);
         check_program(program_of(text, NULL));

@@ -1,17 +1,13 @@
 /* Workers that answer --describe well, badly and not at all. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "prereg/task/describe.h"
 #include "prereg/task/task.h"
+#include "tests/unit/check.h"
 #include "tests/unit/prereg/support.h"
 
 struct answer {
@@ -184,6 +180,7 @@ static void test_items(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].metric);
         struct answer a = ask(cases[i].script, 0);
         struct plan_measure *m = &a.p->measures[0];
         m->metric_text = cases[i].metric;
@@ -227,6 +224,7 @@ static void test_memory(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].script);
         struct answer a = ask(cases[i].script, 0);
         assert_int_equal(a.diag.n_items, 0);
         describe_check_memory(a.p, a.describe.json, cases[i].machine, &a.diag);
@@ -280,6 +278,7 @@ static void test_answers(void **state)
          DIAG_ERROR, "stage.train: "},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].script);
         struct answer a = ask(cases[i].script, 200);
         assert_true(a.diag.n_items >= 1);
         if (strstr(a.diag.items[0].msg, cases[i].said) == NULL) {

@@ -1,16 +1,12 @@
 /* What is said about a program that is wrong: one change to a whole program, and every line of the
  * answer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/layout.h"
 #include "base/xalloc.h"
 #include "prereg/program/toml.h"
+#include "tests/unit/check.h"
 #include "tests/unit/prereg/support.h"
 
 static const struct {
@@ -574,6 +570,7 @@ static void test_deep_texts(void **state)
     enum { DEPTH = 200000 };
     static const char *const parts[] = {"[", "{a=", "a.", "\"a\".", "[[a."};
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        CHECK_ROW("%s", parts[i]);
         struct strbuf text = STRBUF_INIT;
         strbuf_adds(&text, i < 2 ? "x = " : (i < 4 ? "" : "[["));
         for (size_t k = 0; k < DEPTH; k++) {

@@ -1,17 +1,13 @@
 /* What git says of a folder, with the real git; and that a repository's own configuration is never
  * executed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "prereg/lock/git.h"
+#include "tests/unit/check.h"
 #include "tests/unit/prereg/programs.h"
 #include "tests/unit/prereg/support.h"
 

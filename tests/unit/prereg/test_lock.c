@@ -1,18 +1,14 @@
 /* The lock: what changes its root and what does not, what verification says, what it refuses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "prereg/lock/lock.h"
 #include "prereg/task/task.h"
+#include "tests/unit/check.h"
 #include "tests/unit/prereg/support.h"
 
 struct world { /* a folder with everything SMALL_PROGRAM names */
@@ -135,6 +131,7 @@ static void test_spacing_and_run_are_free(void **state)
     };
     char *root = root_of_text(w, SMALL_PROGRAM);
     for (size_t i = 0; i < ARRAY_LEN(free_changes); i++) {
+        CHECK_ROW("%s", free_changes[i][0]);
         char *text = text_replace(SMALL_PROGRAM, free_changes[i][0], free_changes[i][1]);
         char *now = root_of_text(w, text);
         assert_string_equal(now, root);
@@ -198,6 +195,7 @@ static void test_the_first_difference_is_named(void **state)
     struct plan_program *p = program_of(SMALL_PROGRAM, w->folder);
     struct lock *lock = lock_of(p);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i][0]);
         char *text = text_replace(SMALL_PROGRAM, cases[i][0], cases[i][1]);
         assert_verify(w, text, lock, cases[i][2]);
         free(text);
@@ -332,6 +330,7 @@ static void test_tampering(void **state)
     assert_int_equal(lock_write(lock, w->lock_path, false, &err), 0);
     char *whole = read_text(w->lock_path);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i][0]);
         struct lock *read = NULL;
         char *text = text_replace(whole, cases[i][0], cases[i][1]);
         free(scratch_write(w->folder, "grid.toml.lock", text, 0600));
@@ -358,6 +357,7 @@ static void test_names_of_nothing(void **state)
     static const char *const tables[] = {"data", "files", "solved", NULL};
     struct plan_program *p = program_of(SMALL_PROGRAM, w->folder);
     for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
+        CHECK_ROW("%s", tables[i]);
         struct err err = {0};
         struct lock *lock = lock_of(p);
         cJSON *locked = cJSON_GetObjectItemCaseSensitive(lock->json, "locked");

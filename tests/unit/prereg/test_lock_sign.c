@@ -1,16 +1,12 @@
 /* Signed locks: what the signature covers, when a lock is taken, what replaces what. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "prereg/lock/lock_sign.h"
+#include "tests/unit/check.h"
 #include "tests/unit/prereg/programs.h"
 #include "tests/unit/prereg/support.h"
 
@@ -176,6 +172,7 @@ static void test_who_may(void **state)
         {false, by_bob, w->allowed, ERR_REFUSED},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].allowed);
         struct err err = {0};
         char principal[32];
         w->program->sign_required = cases[i].required;
@@ -213,6 +210,7 @@ static void test_what_replaces_what(void **state)
         {w->alice, NULL, true, 0, NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].first);
         struct lock *first = lock_by(w, cases[i].first);
         struct lock *second = lock_by(w, cases[i].second);
         struct lock *wanted = lock_by(w, cases[i].left);
@@ -249,6 +247,7 @@ static void test_torn_files(void **state)
     } cases[] = {{"armored", absurd}, {"armored", ""}, {"format", "pgp"},  {"namespace", "git"},
                  {"unknown", "x"},    {"/git", "x"},   {"/signature", "x"}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].member);
         struct lock *lock = lock_by(w, w->alice);
         bool outer = cases[i].member[0] == '/';
         const char *member = cases[i].member + (outer ? 1 : 0);

@@ -1,20 +1,16 @@
 /* Workers run from copies, and digests remembered by stat. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "prereg/lock/object.h"
+#include "tests/unit/check.h"
 #include "tests/unit/prereg/support.h"
 
 struct world {

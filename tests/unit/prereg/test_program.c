@@ -1,16 +1,12 @@
 /* The three programs of the design as they load: grid, parameters, defaults, names. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "prereg/program/cell_name.h"
+#include "tests/unit/check.h"
 #include "tests/unit/prereg/support.h"
 
 #define FIXTURES TEST_SOURCE_DIR "/tests/unit/prereg/fixtures/"
@@ -82,6 +78,7 @@ static void test_below_the_floor_grid(void **state)
                                          "seed=42,lr=0.002,arch=dense,",
                                          "seed=42,lr=0.002,arch=densee"};
     for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        CHECK_ROW("%s", others[i]);
         assert_int_equal(program_match_cell(p, others[i]), INDEX_NONE);
     }
     assert_true(cell_name_has("arch=dense,lr=0.002,seed=42", "seed=42,arch=dense"));
@@ -236,6 +233,7 @@ static void test_folders(void **state)
         {"\xC3\xA9", "arch=\xC3\xA9,seed=1"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].level);
         char *level = xasprintf("\"%s\", \"moe\"", cases[i].level);
         char *one = text_replace(SMALL_PROGRAM, "\"dense\", \"moe\"", level);
         char *now = xasprintf("arch = [\"moe\", \"%s\"]", cases[i].level);

@@ -1,14 +1,10 @@
 /* A change of [run] as text: whole, in one line, and of a hostile receipt. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/json.h"
 #include "prereg/program/run_change.h"
+#include "tests/unit/check.h"
 
 #define HEAD "from row 7 of the journal on, [run] was "
 

@@ -1,14 +1,10 @@
 /* Limits of [run]: from JSON as from TOML, and which of two is narrower. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "prereg/program/run_limits.h"
+#include "tests/unit/check.h"
 #include "tests/unit/prereg/support.h"
 
 /* Whatever grid.toml may say, both readers find the same. */
@@ -29,6 +25,7 @@ static void test_as_loaded(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
+        CHECK_ROW("%s", runs[i]);
         struct strbuf text = STRBUF_INIT;
         const char *its_own = strstr(SMALL_PROGRAM, "[run]"); /* the last of it */
         assert_non_null(its_own);
@@ -75,6 +72,7 @@ static void test_refused(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
+        CHECK_ROW("%s", runs[i]);
         cJSON *run = NULL;
         struct run_limits found;
         struct err err;
@@ -101,6 +99,7 @@ static void test_narrower(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("cases[%zu]", i);
         assert_int_equal(run_limit_is_narrower(cases[i].limit, cases[i].a, cases[i].b),
                          cases[i].is);
     }
@@ -122,6 +121,7 @@ static void test_text(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         char text[RUN_LIMIT_TEXT_SIZE];
         run_limit_text(cases[i].limit, cases[i].value, text);
         assert_string_equal(text, cases[i].text);

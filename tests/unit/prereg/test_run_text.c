@@ -1,12 +1,8 @@
 /* [run] tables in and out of texts; what cannot be told apart by lines stays where it is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/xalloc.h"
 #include "prereg/program/run_text.h"
+#include "tests/unit/check.h"
 
 static void test_replace(void **state)
 {
@@ -29,6 +25,7 @@ static void test_replace(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         struct strbuf out = STRBUF_INIT;
         run_text_replace(cases[i].text, cases[i].from, &out);
         assert_string_equal(out.buf == NULL ? "" : out.buf, cases[i].out);

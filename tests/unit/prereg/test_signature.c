@@ -1,17 +1,13 @@
 /* Signatures by the real ssh-keygen, with keys of the test's own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "prereg/lock/signature.h"
+#include "tests/unit/check.h"
 #include "tests/unit/prereg/programs.h"
 #include "tests/unit/prereg/support.h"
 
@@ -153,6 +149,7 @@ static void test_not_allowed(void **state)
     char *past = program_allow(w->folder, "past", "alice@lab valid-before=\"20200101\"", "alice");
     const char *const lists[] = {empty, torn, bob, file, past};
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        CHECK_ROW("%s", lists[i]);
         struct signature_check c;
         struct err err = {0};
         int rc = signature_check(w->armored, MESSAGE, strlen(MESSAGE), lists[i], &c, &err);
@@ -260,6 +257,7 @@ static void test_json(void **state)
                    {"fingerprint", "SHA256:other"},
                    {"armored", "none"}};
     for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+        CHECK_ROW("%s", changes[i].key);
         cJSON *other = json_copy(made);
         cJSON_DeleteItemFromObjectCaseSensitive(other, changes[i].key);
         assert_int_equal(signature_json_shape(other, &err), ERR_LOCK);

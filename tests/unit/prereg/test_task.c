@@ -1,15 +1,11 @@
 /* task.json as a worker reads it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "prereg/task/task.h"
+#include "tests/unit/check.h"
 #include "tests/unit/prereg/support.h"
 
 #define ATTEMPT "0f8fad5b-d9cb-469f-a165-70867728950e"

@@ -1,16 +1,12 @@
 /* Time stamps by the real openssl, with a time-stamping authority of the test's own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "prereg/lock/timestamp.h"
+#include "tests/unit/check.h"
 #include "tests/unit/prereg/programs.h"
 #include "tests/unit/prereg/support.h"
 
@@ -135,6 +131,7 @@ static void test_what_does_not_hold(void **state)
         {"grid.toml.lock.tsr", "empty.tsr", ERR_LOCK, "does not hold"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].tsr);
         char *tsr = path_join(w->folder, cases[i].tsr);
         char *ca = path_join(w->folder, cases[i].ca);
         assert_refused(w, tsr, ca, cases[i].rc, cases[i].words);

@@ -1,17 +1,13 @@
 /* The plain tree behind toml++: kinds, order, places, limits, and the string in or before a fault.
  * Also the closed list of causes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/xalloc.h"
 #include "prereg/program/toml.h"
 #include "prereg/program/toml_scan.h"
 #include "prereg/task/task_cause.h"
+#include "tests/unit/check.h"
 
 static struct toml_node *parse(const char *text, struct arena *arena)
 {

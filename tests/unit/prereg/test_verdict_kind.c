@@ -1,13 +1,8 @@
 /* The words, names and exit codes of the kinds of verdict, against docs/exit-codes.md. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/xalloc.h"
 #include "prereg/program/verdict_kind.h"
+#include "tests/unit/check.h"
 
 static const struct {
     enum verdict_kind kind;
@@ -32,6 +27,7 @@ static void test_table(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        CHECK_ROW("%s", CASES[i].outcome);
         const enum verdict_kind kind = verdict_kind_of(CASES[i].outcome);
         assert_int_equal(kind, CASES[i].kind);
         assert_string_equal(verdict_kind_name(kind), CASES[i].name);

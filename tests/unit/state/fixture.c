@@ -1,11 +1,8 @@
 /* The set-up that tests of the store share. */
 #include "tests/unit/state/fixture.h"
+#include "tests/unit/check.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/xalloc.h"

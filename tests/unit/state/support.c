@@ -1,11 +1,8 @@
 #include "tests/unit/state/support.h"
+#include "tests/unit/check.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/xalloc.h"

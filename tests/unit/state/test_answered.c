@@ -1,14 +1,9 @@
 /* Which live attempts a lifted pause for failures has answered, as the journal tells the next
  * daemon. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/xalloc.h"
 #include "state/store/answered.h"
+#include "tests/unit/check.h"
 #include "tests/unit/state/fixture.h"
 
 enum { N_STAGES = 2, TRAIN_0 = 0, SCORE_0 = 1, TRAIN_1 = 2, TRAIN_2 = 4 };

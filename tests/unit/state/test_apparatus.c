@@ -1,15 +1,12 @@
 /* Tasks beyond the grid: what an older database becomes, how a journal brings them back, and the
  * one move that only they have. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "state/store/apparatus.h"
 #include "state/store/internal.h"
+#include "tests/unit/check.h"
 #include "tests/unit/state/fixture.h"
 
 #define N_GRID 6u
@@ -259,6 +256,7 @@ static void test_line_of_the_grid_is_no_check(void **state)
     row.apparatus = "one";
     row.stage = "eval";
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        CHECK_ROW("bad[%zu]", i);
         row.task = bad[i];
         assert_int_equal(apparatus_take_line(f->store, &row, &err), ERR_CORRUPT);
     }

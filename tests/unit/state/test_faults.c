@@ -5,15 +5,12 @@
  * the same rows, applied again, must lead to the same end.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "state/store/internal.h"
+#include "tests/unit/check.h"
 #include "tests/unit/state/faulty_vfs.h"
 #include "tests/unit/state/fixture.h"
 

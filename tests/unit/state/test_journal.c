@@ -1,14 +1,8 @@
 /* The chain and the cursor of state/journal/: what a row follows from, and where a journal ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -16,6 +10,7 @@
 #include "state/columns.h"
 #include "state/journal/cursor.h"
 #include "state/journal/line.h"
+#include "tests/unit/check.h"
 
 /* Appends n rows to text, each with a detail of `size` bytes. */
 static void append_rows(struct journal_chain *chain, struct strbuf *text, int n, size_t size)

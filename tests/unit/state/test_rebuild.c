@@ -1,15 +1,12 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "prereg/lock/lock.h"
 #include "state/rebuild/rebuild.h"
+#include "tests/unit/check.h"
 #include "tests/unit/state/faulty_vfs.h"
 #include "tests/unit/state/support.h"
 
@@ -368,6 +365,7 @@ static void test_unreadable(void **state)
     store_close(f->store);
     f->store = NULL;
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        CHECK_ROW("paths[%zu]", i);
         char *aside = xasprintf("%s.aside", paths[i]);
         assert_int_equal(rename(paths[i], aside), 0);
         assert_int_equal(symlink(path_name(paths[i]), paths[i]), 0);

@@ -1,11 +1,7 @@
 /* Who had which limits of [run]: rows as they come in, and the same rows from the store. */
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/json.h"
 #include "base/xalloc.h"
@@ -13,6 +9,7 @@
 #include "prereg/program/run_limits.h"
 #include "state/journal/line.h"
 #include "state/store/run_history.h"
+#include "tests/unit/check.h"
 #include "tests/unit/state/support.h"
 
 #define N_CELLS 4
@@ -198,6 +195,7 @@ static void test_scenarios(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(SCENARIOS); i++) {
+        CHECK_ROW("%s", SCENARIOS[i].name);
         const struct scenario *c = &SCENARIOS[i];
         struct scene s;
         struct run_record *stored = NULL;
@@ -416,6 +414,7 @@ static void test_follow(void **state)
     (void)state;
     open_scene(&s, true);
     for (size_t i = 0; i < ARRAY_LEN(STEPS); i++) {
+        CHECK_ROW("%s", STEPS[i]);
         struct run_record *whole = NULL;
         play(&s, STEPS[i]);
         follow(&s, &followed, INT64_MAX);

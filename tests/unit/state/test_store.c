@@ -1,15 +1,12 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "state/store/internal.h"
+#include "tests/unit/check.h"
 #include "tests/unit/state/fixture.h"
 
 static void write_journal(struct fixture *f, const char *text, size_t len)
@@ -496,6 +493,7 @@ static void test_lines_lost_by_the_file(void **state)
     char *text = fixture_journal(f);
     size_t cuts[] = {0, 10, strlen(text) / 2, strlen(text) - 1};
     for (size_t i = 0; i < ARRAY_LEN(cuts); i++) {
+        CHECK_ROW("cuts[%zu]", i);
         write_journal(f, text, cuts[i]);
         fixture_reopen(f);
         char *healed = fixture_journal(f);

@@ -1,17 +1,12 @@
 /* The times of a journal's rows, whatever the clock does. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "state/journal/line.h"
+#include "tests/unit/check.h"
 #include "tests/unit/state/fixture.h"
 
 static const char *text_member(const cJSON *line, const char *key)

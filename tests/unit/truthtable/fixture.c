@@ -1,12 +1,9 @@
 #include "tests/unit/truthtable/fixture.h"
+#include "tests/unit/check.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/file.h"

@@ -1,18 +1,14 @@
 /* The proofs: totality, partial states, witnesses, impossibility, what is held fixed; and exact
  * linear systems. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/prove/check.h"
 #include "truthtable/prove/rational.h"
@@ -123,6 +119,7 @@ static void test_impossible(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(conditions); i++) {
+        CHECK_ROW("%s", conditions[i]);
         struct checked c;
         char *rest = xasprintf(
             "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"%s\"], [\"b\", \"otherwise\"]]\n"
@@ -168,6 +165,7 @@ static void test_not_impossible(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(conditions); i++) {
+        CHECK_ROW("%s", conditions[i]);
         struct checked c;
         char *rest = xasprintf(
             "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"%s\"], [\"b\", \"otherwise\"]]\n"
@@ -195,6 +193,7 @@ static void test_items(void **state)
     static const char *const measures[] = {"q", "r"};
     (void)state;
     for (size_t m = 0; m < ARRAY_LEN(measures); m++) {
+        CHECK_ROW("%s", measures[m]);
         struct checked c;
         char *text = xasprintf(rest, measures[m], measures[m]);
         run(&c, program_of(text), NULL);

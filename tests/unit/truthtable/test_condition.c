@@ -1,15 +1,11 @@
 /* The grammar of conditions: structure, types, names, places of errors, limits; and their
  * evaluation. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/evaluate/evaluation.h"
 
@@ -85,6 +81,7 @@ static void test_structure(void **state)
     (void)state;
     set_up(&f);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i][0]);
         const struct cond *c = parse(&f, cases[i][0], COND_USE_INPUT);
         struct strbuf sb = STRBUF_INIT;
         if (c == NULL) {
@@ -141,6 +138,7 @@ static void test_errors(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         struct fixture f;
         set_up(&f);
         assert_null(parse(&f, cases[i].text, COND_USE_VALIDITY));
@@ -218,6 +216,7 @@ static void test_limits(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].a);
         struct fixture f;
         set_up(&f);
         char *text = nested(cases[i].a, cases[i].middle, cases[i].b, cases[i].n);
@@ -275,6 +274,7 @@ static void test_evaluation(void **state)
     fixture_rules(f.p, &rules);
     const struct cond *conds[ARRAY_LEN(cases)];
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         struct cond_text t = {.text = cases[i].text};
         conds[i] = cond_parse(&t, f.p, COND_USE_VALIDITY, &rules.facts, &f.diag);
         assert_non_null(conds[i]);

@@ -1,13 +1,9 @@
 /* Results that are copies of one another: what counts as one, and what no longer rests on it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/evaluate/verdict_file.h"
 

@@ -1,14 +1,10 @@
 /* Copies of random results against the rule that compares every pair, and the number of pairs that
  * are compared when there are many cells. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/evidence/copy_search.h"
 #include "truthtable/evidence/measure_scores.h"

@@ -1,13 +1,9 @@
 /* What the inputs of a table read, as lines with unit, interval and n; and the first error where no
  * outcome binds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/json.h"
+#include "tests/unit/check.h"
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/evaluate/effect_lines.h"
 #include "truthtable/evaluate/verdict_file.h"

@@ -1,17 +1,13 @@
 /* Evidence from JSON and from folders of cells. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/evidence/linked_results.h"
 
@@ -70,6 +66,7 @@ static void test_result_values(void **state)
     struct plan_program *p = fixture_program(toml);
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].json);
         struct evidence e;
         struct err err;
         char *text = xasprintf(
@@ -216,6 +213,7 @@ static void test_records_text(void **state)
     struct plan_program *p = fixture_program(toml);
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         struct evidence e;
         struct err err = {0};
         evidence_init(&e, p);

@@ -1,16 +1,11 @@
 /* What can reach each row: contradictions cut down to what they need, groups of inputs, levels
  * without a use, and the table told row by row. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/prove/check_explain.h"
 #include "truthtable/prove/related_inputs.h"
@@ -179,6 +174,7 @@ static void test_groups(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].conditions[0]);
         char *rest = inputs_of(cases[i].conditions, 3);
         struct plan_program *p = program_of(rest, true);
         struct rules rules;
@@ -214,6 +210,7 @@ static void test_use(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].condition);
         struct checked c;
         char *rest = inputs_of(&cases[i].condition, 1);
         run(&c, program_of(rest, cases[i].all_arms));
@@ -245,6 +242,7 @@ static void test_uncovered(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].levels);
         struct checked c;
         char *rest = xasprintf("[[input]]\nname = \"i\"\nlevels = [%s]\n[table]\ninputs = [\"i\"]\n"
                                "rows = [[\"a\", \"O1\"], [\"b\", \"O2\"]]\n",

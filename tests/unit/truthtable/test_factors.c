@@ -1,15 +1,10 @@
 /* Factors whose levels make the same tasks: refused, for every way in which a stage can or cannot
  * take a factor. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/prove/check.h"
 
@@ -108,6 +103,7 @@ static void test_cases(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        CHECK_ROW("%s", CASES[i].stages);
         struct diag diag;
         struct plan_program *p = program_of(CASES[i].stages, "contrast.c[q].mean > 0");
         diag_init(&diag, "grid.toml");
@@ -143,6 +139,7 @@ static void test_intervals(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].condition);
         struct diag diag;
         struct plan_program *p = program_of(TRAIN "params = { a = \"$arch\", w = \"$wd\" }\n" EVAL
                                                   "[stage.eval.when.arch]\nx = { s = \"$seed\" }\n"

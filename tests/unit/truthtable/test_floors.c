@@ -1,17 +1,12 @@
 /* Floors near chance, chance against a worker's own figure: warned of, with the figure; and what
  * the table reads while nothing seals it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "prereg/program/open_reads.h"
+#include "tests/unit/check.h"
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/prove/check.h"
 
@@ -82,6 +77,7 @@ static void test_floors(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(FLOORS); i++) {
+        CHECK_ROW("%s", FLOORS[i].measure);
         struct diag diag;
         struct err err;
         cJSON *said = NULL;
@@ -131,6 +127,7 @@ static void test_open(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(OPEN); i++) {
+        CHECK_ROW("%s", OPEN[i].measures);
         struct diag diag;
         struct plan_program *p = program_of(OPEN[i].measures, OPEN[i].condition);
         diag_init(&diag, "grid.toml");

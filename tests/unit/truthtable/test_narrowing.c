@@ -6,18 +6,14 @@
  * The seed is printed; PREREGD_SEED repeats a run, PREREGD_LONG makes it thirty times as long.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/rng.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/evaluate/evaluation.h"
 

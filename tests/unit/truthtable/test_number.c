@@ -1,14 +1,10 @@
 /* Kleene's logic, ranges, exact thresholds and formulas. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "truthtable/condition/exact.h"
 #include "truthtable/condition/number.h"
 #include "truthtable/condition/stats.h"
@@ -135,6 +131,7 @@ static void test_exact(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].floor);
         struct decimal d;
         assert_true(decimal_parse(cases[i].floor, &d));
         assert_int_equal(count_reaches(cases[i].k, cases[i].n, &d), cases[i].reaches);
@@ -142,6 +139,7 @@ static void test_exact(void **state)
     struct decimal d;
     static const char *const bad[] = {"", "-1", "x", "1x", "0.1234567890123456789", "1e40", "."};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        CHECK_ROW("%s", bad[i]);
         assert_false(decimal_parse(bad[i], &d));
     }
     assert_true(decimal_parse("0.29", &d));
@@ -164,6 +162,7 @@ static void test_t(void **state)
                  {30, 2.0422724563012382}};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("cases[%zu]", i);
         double t = stat_t_quantile(0.975, cases[i].df);
         assert_true(fabs(t / cases[i].t - 1) < 1e-9);
         assert_true(fabs(stat_t_cdf(-t, cases[i].df) - 0.025) < 1e-12);

@@ -1,17 +1,13 @@
 /* The paper's program on the reconstructed records: every published aggregate that can hold comes
  * out. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "base/json.h"
+#include "tests/unit/check.h"
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/condition/stats.h"
 #include "truthtable/evaluate/replay.h"

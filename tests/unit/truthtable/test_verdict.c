@@ -1,16 +1,12 @@
 /* Verdicts of one small program under every kind of bad luck: exclusion, VOID, INDETERMINATE,
  * undetermined records. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/evaluate/verdict_file.h"
 #include "truthtable/evidence/measure_scores.h"
@@ -272,6 +268,7 @@ static void test_bad_records(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].why);
         struct scene s;
         open_scene(&s, toml);
         score_all(&s, 4);
@@ -310,6 +307,7 @@ static void test_support(void **state)
     (void)state;
     arena_init(&arena);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].why);
         const struct score s = score_read(&cases[i].m, &cases[i].v, false, &arena);
         assert_int_equal(s.value.known, cases[i].why == NULL);
         if (cases[i].why != NULL) {
@@ -415,6 +413,7 @@ static void test_setting_without_pair(void **state)
     /* The pairs of the other setting have a spread; it is not that of the contrast. */
     expect(member(f, "n"), "3");
     for (size_t i = 0; i < ARRAY_LEN(spread); i++) {
+        CHECK_ROW("%s", spread[i]);
         assert_true(cJSON_IsNull(member(f, spread[i])));
     }
     assert_true(cJSON_IsNumber(member(figure(&s, "low", "exam"), "se")));
@@ -466,6 +465,7 @@ static void test_over_budget_by_one(void **state)
     assert_int_equal(s.v.kind, VERDICT_VOID);
     assert_string_equal(s.v.why, "1 counted task is lost, the exclusion budget is 0");
     for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        CHECK_ROW("forms[%zu]", i);
         struct strbuf text = STRBUF_INIT;
         assert_int_equal(verdict_pretty_as(&s.v, forms[i], &text, &err), 0);
         const char *why = forms[i].has_why_before ? "\"why\": \"1 counted tasks are lost, the"
@@ -723,6 +723,7 @@ static void test_no_spread(void **state)
         const cJSON *f = figure(&s, "arch", m == 0 ? "quiz" : "side");
         near(member(f, "sd"), 0);
         for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+            CHECK_ROW("%s", fields[i]);
             assert_true(cJSON_IsNull(member(f, fields[i])));
         }
         assert_string_equal(cJSON_GetStringValue(member(f, "why")),

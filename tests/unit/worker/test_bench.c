@@ -26,6 +26,7 @@ static void test_words(void **state)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].argv[0]);
         struct bench_options opt;
         struct err err = {0};
         char *argv[ARRAY_LEN(cases[0].argv)] = {NULL};
@@ -70,6 +71,7 @@ static void test_too_large(void **state)
     (void)fputs("{\"layers\":512,\"width\":8192,\"heads\":2,\"context\":16,\"ffn\":8192}", f);
     assert_int_equal(fclose(f), 0);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].says);
         struct bench_options opt = {.what = "large.json",
                                     .threads = 1,
                                     .steps = 1,
@@ -93,6 +95,7 @@ static void test_ceiling_counts_the_model(void **state)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(models); i++) {
+        CHECK_ROW("models[%zu]", i);
         const struct model_config *cfg = &models[i];
         const size_t n = 1536;
         struct bench_ceiling *c = NULL;

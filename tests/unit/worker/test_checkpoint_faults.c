@@ -146,6 +146,7 @@ static void test_failed_calls(void **state)
     cJSON *params = tiny_params(TOKENS);
     struct reference ref = run_reference(f, params);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("cases[%zu]", i);
         int given_up = 0;
         for (int call = 1; call <= FAILED_CALLS; call += 3 + (int)i * 4) {
             char fault[32];

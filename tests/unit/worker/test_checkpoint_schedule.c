@@ -20,9 +20,11 @@ static void test_interval(void **state)
         {1e-6, 0.0, 0, 0.5},      {0.0, 0.0, 0, 0.5},
     };
 
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("cases[%zu]", i);
         assert_true(fabs(checkpoint_interval(cases[i].cost, cases[i].worked, cases[i].failures) -
                          cases[i].want) < 1e-9);
+    }
     assert_true(checkpoint_interval(2.0, 1e6, 3) > checkpoint_interval(2.0, 0.0, 3));
 }
 

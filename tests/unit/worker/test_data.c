@@ -67,6 +67,7 @@ static void test_philox_vectors(void **state)
          {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("cases[%zu]", i);
         struct philox p = philox_4x32_10(cases[i].counter, cases[i].key);
         assert_memory_equal(p.word, cases[i].out, sizeof(p.word));
     }
@@ -78,6 +79,7 @@ static void test_permutation(void **state)
     static const uint64_t sizes[] = {1, 2, 3, 10, 1000, 4097};
 
     for (size_t s = 0; s < ARRAY_LEN(sizes); s++) {
+        CHECK_ROW("sizes[%zu]", s);
         uint64_t n = sizes[s], moved = 0, other = 0;
         char *seen = xcalloc(n, 1);
         for (uint64_t i = 0; i < n; i++) {
@@ -221,6 +223,7 @@ static void test_bad_sources(void **state)
     struct tokenizer *tok = bytes();
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].says);
         struct corpus c;
         struct err err = {0};
         char *path = cases[i].name == NULL
@@ -247,6 +250,7 @@ static void test_byte_order_mark(void **state)
     struct tokenizer *tok = bytes();
 
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        CHECK_ROW("%s", files[i][0]);
         struct corpus c;
         struct err err = {0};
         char *path = write_text(files[i][0], files[i][1], strlen(files[i][1]));

@@ -53,6 +53,7 @@ static void test_kernels_give_the_same_bits(void **state)
         skip();
     }
     for (size_t i = 0; i < ARRAY_LEN(MODELS); i++) {
+        CHECK_ROW("%s", MODELS[i]);
         struct strbuf want = run_reference(MODELS[i], "baseline", "Prescott");
         for (enum nn_cpu cpu = NN_CPU_AVX2; cpu <= nn_cpu(); cpu++) {
             struct strbuf got = run_reference(MODELS[i], nn_cpu_text(cpu), "Prescott");
@@ -90,6 +91,7 @@ static void test_blas_cores_agree(void **state)
     static const char *const CORES[] = {"Prescott", "Haswell", "SkylakeX"};
 
     for (size_t i = 0; i < ARRAY_LEN(MODELS); i++) {
+        CHECK_ROW("%s", MODELS[i]);
         struct strbuf want = run_reference(MODELS[i], "baseline", CORES[0]);
         for (enum nn_cpu cpu = NN_CPU_AVX2; cpu <= nn_cpu(); cpu++) {
             struct strbuf got = run_reference(MODELS[i], nn_cpu_text(cpu), CORES[cpu]);

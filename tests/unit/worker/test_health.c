@@ -280,6 +280,7 @@ static void test_samples(void **state)
     } cases[] = {{1, 1, 1}, {10, 1, 10}, {49, 1, 49}, {50, 2, 25}, {101, 3, 34}, {1000, 21, 48}};
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("cases[%zu]", i);
         struct log_case c;
         int64_t n = 0;
         log_init(&c, cases[i].steps);

@@ -92,6 +92,7 @@ static void test_bad_tasks(void **state)
         "{\"protocol\":1,\"params\":{},\"checkpoint\":-1}",
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        CHECK_ROW("%s", texts[i]);
         struct worker_task t;
         struct err err = {0};
         write_text("task.json", texts[i]);
@@ -208,8 +209,10 @@ static void test_exit_codes(void **state)
         {ERR_IO, WORKER_CRASH},    {ERR_NO_SPACE, WORKER_CRASH}, {ERR_REFUSED, WORKER_UNMEASURABLE},
         {ERR_BUSY, WORKER_AGAIN},  {ERR_OTHER, WORKER_CRASH},
     };
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("cases[%zu]", i);
         assert_int_equal(worker_exit_code(cases[i].err), cases[i].code);
+    }
 }
 
 int main(void)

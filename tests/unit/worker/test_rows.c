@@ -76,6 +76,7 @@ static void test_packed(void **state)
 
     (void)state;
     for (size_t s = 0; s < ARRAY_LEN(shapes); s++) {
+        CHECK_ROW("shapes[%zu]", s);
         size_t out = shapes[s][0], in = shapes[s][1], ldy = out + 3;
         real *w = draw_many(out * in), *packed = draw_many(out * in),
              *scratch = draw_many(PACKED_COLS * in);
@@ -164,6 +165,7 @@ static void test_attend(void **state)
 {
     (void)state;
     for (size_t k = 0; k < ARRAY_LEN(DIMS); k++) {
+        CHECK_ROW("DIMS[%zu]", k);
         const struct attend_dims *dims = &DIMS[k];
         size_t n = dims->context, ld = (dims->heads + 2 * dims->groups) * dims->dim,
                width = dims->heads * dims->dim;
@@ -194,6 +196,7 @@ static void test_attend_copy(void **state)
 {
     (void)state;
     for (size_t k = 0; k < ARRAY_LEN(DIMS); k++) {
+        CHECK_ROW("DIMS[%zu]", k);
         struct attend_dims dims = DIMS[k], small = DIMS[k];
         size_t n = 50, ld = (dims.heads + 2 * dims.groups) * dims.dim,
                width = dims.heads * dims.dim;
@@ -232,6 +235,7 @@ static void test_logsum(void **state)
     for (size_t i = 0; i < N; i++)
         sum += exp((double)x[i] - 60);
     for (size_t p = 0; p < ARRAY_LEN(pieces); p++) {
+        CHECK_ROW("pieces[%zu]", p);
         struct logsum s;
         logsum_init(&s);
         for (size_t at = 0; at < N; at += pieces[p])

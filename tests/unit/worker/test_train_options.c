@@ -205,6 +205,7 @@ static void test_counts(void **state)
          34644480},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("cases[%zu]", i);
         struct model_config cfg = cases[i].cfg;
         cfg.heads = cfg.kv_heads = 8;
         cfg.context = 1024;
@@ -275,6 +276,7 @@ static void test_horizons(void **state)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("cases[%zu]", i);
         char *text = xasprintf("{%s,'horizon':{%s}}", cases[i].model, cases[i].horizon);
         cJSON *params = fixture_params(text), *facts = count(params);
         assert_int_equal(number(facts, "steps"), cases[i].steps);
@@ -377,6 +379,7 @@ static void test_match(void **state)
                                 "'context':1024,'experts':8,'top_k':2,'expert_ffn':384}}}";
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].on);
         struct param_faults faults = {0};
         struct train_options opt;
         char *patch = xasprintf("{'layers':8,'width':512,'heads':8,'vocab':32768,'context':1024,"
@@ -475,8 +478,10 @@ static void test_describe(void **state)
     const cJSON *metrics = json_member(out, "metrics");
 
     assert_int_equal(cJSON_GetArraySize(metrics), ARRAY_LEN(expected));
-    for (size_t i = 0; i < ARRAY_LEN(expected); i++)
+    for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
+        CHECK_ROW("%s", expected[i]);
         assert_string_equal(cJSON_GetArrayItem(metrics, (int)i)->valuestring, expected[i]);
+    }
     assert_int_equal(json_get_object(out, "facts", &facts, &err), 0);
     assert_int_equal(json_get_number(facts, "params_total", &total, &err), 0);
     assert_true(total == 257 * 32 + 2 * (4 * 32 * 32 + 3 * 32 * 48 + 2 * 32) + 32);
@@ -499,6 +504,7 @@ static void test_describe_rate(void **state)
     struct err err = {0};
 
     for (size_t i = 0; i < ARRAY_LEN(rates); i++) {
+        CHECK_ROW("rates[%zu]", i);
         struct worker_task t = patched_task("{}", NULL);
         t.flops_per_second = rates[i];
         cJSON *out = describe(&t);

@@ -260,6 +260,7 @@ static void test_other_tokenizer_is_skipped(void **state)
 
     cJSON *params = fixture_params(WORDS);
     for (size_t i = 0; i < ARRAY_LEN(right); i++) {
+        CHECK_ROW("%s", right[i]);
         write_tokenizer(f->corpus_b, "t", right[i]);
         const char *attempt = fixture_attempt(f, params, 0.0);
         struct attempt_end end = fixture_run_until(attempt, CHECKPOINT_EVENT, 1, SIGTERM);

@@ -270,6 +270,7 @@ static void test_bad_shards(void **state)
     struct err err = {0};
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].says);
         make_shard(f->corpus);
         struct strbuf body = fixture_file(f->folder, "corpus.jsonl");
         assert_true(body.len > 6000);
@@ -388,9 +389,11 @@ static void test_marks_and_the_curve(void **state)
 
     const char *folder =
         run_whole(f, SHORT "'mix':{'a':0.7,'b':0.3},'eval_every':1,'marks':[0.01,0.2,0.46,0.5]}");
-    for (size_t i = 0; i < ARRAY_LEN(marks); i++)
+    for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
+        CHECK_ROW("%s", marks[i].metric);
         assert_true(metric(folder, marks[i].metric) - point(folder, "val_loss", marks[i].step) ==
                     0.0);
+    }
     assert_true(metric(folder, "val_loss:b") - point(folder, "val_loss:b", 38) == 0.0);
     fixture_forget(f);
     folder = run_whole(f, SHORT "'mix':{'a':1},'eval_every':10}");

@@ -1,12 +1,7 @@
 /* A forger who makes everything anew that follows from what he changed: the chain, its head where
  * coverage, provenance and statement name it, the verdict's digest in the journal, subjects and
  * sums. What he is found by is named; what nothing can find is told of every receipt. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 /* cmocka.h wants those four before it */
-#include <cmocka.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +14,7 @@
 #include "ctl/receipt/layout.h"
 #include "ctl/receipt/verify.h"
 #include "ctl/receipt/verify_parts.h"
+#include "tests/unit/check.h"
 #include "tests/unit/ctl/receipt/fixture.h"
 #include "tests/unit/ctl/receipt/forger.h"
 
@@ -241,6 +237,7 @@ static void forge_all(const struct world *w)
 static void restore(const struct world *w)
 {
     for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+        CHECK_ROW("%s", NAMES[i]);
         write_file(w, NAMES[i], &w->was[i]);
     }
 }
@@ -429,6 +426,7 @@ static void test_forgeries(void **state)
     static const struct forgery none = {.name = "as it was made"};
     const struct world *w = *state;
     for (size_t i = 0; i < ARRAY_LEN(forgeries); i++) {
+        CHECK_ROW("%s", forgeries[i].name);
         const bool of_sums = strcmp(forgeries[i].edits[0].file, RECEIPT_SUMS) == 0;
         if (!of_sums) {
             apply(w, &forgeries[i]);
@@ -552,6 +550,7 @@ static void test_revived(void **state)
     };
     const struct world *w = *state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].name);
         struct strbuf journal = STRBUF_INIT;
         struct verify_answer a;
         add_rows(w, &journal, "\"event\":\"submitted\"", 0, 1);
@@ -589,6 +588,7 @@ static void test_swapped(void **state)
     static const char *const names[] = {RECEIPT_GRID, RECEIPT_LOCK};
     const struct world *w = *state;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        CHECK_ROW("%s", names[i]);
         struct err f = {0};
         struct verify_answer a = {.json = NULL};
         struct verify_spec spec = {.folder = w->made.folder};

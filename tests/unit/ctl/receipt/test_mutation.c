@@ -1,12 +1,7 @@
 /* Whatever is changed in a receipt is found and named: once with SHA256SUMS left alone, once by a
  * forger who makes statement.json and SHA256SUMS anew. What such a forger can do without being
  * found is listed here too, and is in VERIFY.md. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 /* cmocka.h wants those four before it */
-#include <cmocka.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +10,7 @@
 #include "base/xalloc.h"
 #include "ctl/receipt/export.h"
 #include "ctl/receipt/files.h"
+#include "tests/unit/check.h"
 #include "tests/unit/ctl/receipt/forger.h"
 #include "tests/unit/ctl/receipt/world.h"
 
@@ -284,6 +280,7 @@ static void test_mutations(void **state)
     read_file(w, "SHA256SUMS", &sums);
     read_file(w, "statement.json", &statement);
     for (size_t i = 0; i < ARRAY_LEN(mutations); i++) {
+        CHECK_ROW("%s", mutations[i].name);
         const struct mutation *m = &mutations[i];
         struct strbuf old = STRBUF_INIT;
         struct strbuf now = STRBUF_INIT;
@@ -331,6 +328,7 @@ static void test_forged_chain(void **state)
     read_file(w, "statement.json", &statement);
     read_file(w, "journal.jsonl", &old);
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        CHECK_ROW("%s", CASES[i].name);
         struct strbuf now = STRBUF_INIT;
         strbuf_add(&now, old.buf, old.len);
         mutate(&CASES[i], &now);
@@ -416,6 +414,7 @@ static void test_added(void **state)
     read_file(w, "SHA256SUMS", &sums);
     read_file(w, "statement.json", &statement);
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        CHECK_ROW("%s", CASES[i].name);
         struct err err;
         struct strbuf text = STRBUF_INIT;
         char *path = path_join(w->made.folder, CASES[i].name);
@@ -459,6 +458,7 @@ static void test_other_files(void **state)
     struct err err;
     struct strbuf text = STRBUF_INIT;
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        CHECK_ROW("%s", CASES[i].name);
         char *path = path_join(w->made.folder, CASES[i].name);
         char *parent = path_folder(path);
         assert_int_equal(dir_make(parent, 0755, &err), 0);
@@ -517,6 +517,7 @@ static void test_sums(void **state)
     struct strbuf old = STRBUF_INIT;
     read_file(w, "SHA256SUMS", &old);
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        CHECK_ROW("%s", CASES[i].line);
         struct strbuf now = STRBUF_INIT;
         char line[128];
         const char *at = strchr(CASES[i].line, 's') + 1;
@@ -540,6 +541,7 @@ static void test_sums(void **state)
          "twice or out of order"},
         {"cut off", "SHA256SUMS", CUT_BYTES, 1, NULL, NULL, "SHA256SUMS", "torn"}};
     for (size_t i = 0; i < ARRAY_LEN(CHANGES); i++) {
+        CHECK_ROW("%s", CHANGES[i].name);
         struct strbuf now = STRBUF_INIT;
         strbuf_add(&now, old.buf, old.len);
         mutate(&CHANGES[i], &now);
@@ -613,6 +615,7 @@ static void test_every_byte_forged(void **state)
     read_file(w, "SHA256SUMS", &sums);
     read_file(w, "statement.json", &statement);
     for (size_t i = 0; i < ARRAY_LEN(FILES); i++) {
+        CHECK_ROW("%s", FILES[i].name);
         struct strbuf text = STRBUF_INIT;
         size_t n = 0;
         size_t n_found = 0;

@@ -1,10 +1,5 @@
 /* Receipts as a whole: made, verified, packed and taken out again; what is refused, and why. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 /* cmocka.h wants those four before it */
-#include <cmocka.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +12,7 @@
 #include "ctl/receipt/files.h"
 #include "ctl/receipt/nodes.h"
 #include "ctl/receipt/tar.h"
+#include "tests/unit/check.h"
 #include "tests/unit/ctl/receipt/forger.h"
 #include "tests/unit/ctl/receipt/world.h"
 
@@ -173,6 +169,7 @@ static void test_tar_end(void **state)
     char *to = path_join(w->folder, "taken");
     char *zeros = xcalloc((size_t)3 << 20, 1);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].more);
         struct err f = {0};
         struct err err;
         assert_int_equal(file_copy(w->made.tar, tar, 0600, &err), 0);
@@ -244,6 +241,7 @@ static void test_changed_meanwhile(void **state)
     char *theirs = path_join(secret, "0001.json");
     const char *const paths[] = {one, grid, theirs};
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        CHECK_ROW("%s", paths[i]);
         assert_int_equal(file_write_atomic(paths[i], "{}", 2, 0600, &err), 0);
     }
     assert_int_equal(files_open(&files, folder, &f), 0);
@@ -290,6 +288,7 @@ static void test_near(void **state)
         {"{\n  \"a\": 0.026491128763790287\n}\n", "{\"a\":0.026491128763790273}", false}};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        CHECK_ROW("%s", CASES[i].expected);
         struct strbuf expected = STRBUF_INIT;
         struct strbuf found = STRBUF_INIT;
         struct err f = {0};
@@ -374,6 +373,7 @@ static void test_nodes(void **state)
         {"[],", false}, {"{},", false}, {"\"[[[[,,,,\\\"[[[[,,,,\",", true}, {"0,", false}};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].unit);
         struct strbuf text = STRBUF_INIT;
         struct err err = {0};
         while (text.len < (size_t)12 << 20) {
@@ -458,6 +458,7 @@ static void test_hosts(void **state)
             &named, &err),
         0);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        CHECK_ROW("%s", names[i]);
         assert_false(holds(w->made.folder, names[i], "\"vm\""));
         assert_true(holds(w->made.folder, names[i], "\"host 1\""));
         assert_true(holds(named.folder, names[i], "\"vm\""));

@@ -1,11 +1,6 @@
 /* Rerun files: what is the same, what a level needs, and what verify makes of files that somebody
  * changed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 /* cmocka.h wants those four before it */
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +12,7 @@
 #include "ctl/receipt/rerun_file.h"
 #include "ctl/receipt/sums.h"
 #include "prereg/lock/lock.h"
+#include "tests/unit/check.h"
 #include "tests/unit/ctl/receipt/fixture.h"
 
 /* ---- comparing ---- */
@@ -146,9 +142,11 @@ static void test_names(void **state)
     assert_string_equal(name, "arch=mo_e,seed=1-20261121T160923123Z");
     free(name);
     for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        CHECK_ROW("%s", good[i]);
         assert_true(rerun_file_is_name(good[i]));
     }
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        CHECK_ROW("%s", bad[i]);
         assert_false(rerun_file_is_name(bad[i]));
     }
     name = rerun_file_name(
@@ -455,6 +453,7 @@ static void test_changed(void **state)
     cJSON_Delete(file);
     export(w, &made);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CHECK_ROW("%s", rows[i].from);
         struct verify_answer a;
         int rc = verify_changed(&made, rows[i].from, rows[i].to, &a);
         if (rc != rows[i].code || strcmp(a.fault.file, "reruns/a.json") != 0) {
@@ -510,6 +509,7 @@ static void test_refused(void **state)
                 {SIZE_MAX, no_digest, "not a SHA-256"},
                 {SIZE_MAX, no_metric, "\"word\" of the rerun has no value"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CHECK_ROW("%s", rows[i].says);
         struct export_made made;
         struct err err = {0};
         char *out = path_join(w->folder, "refused");

@@ -1,11 +1,7 @@
 #include "tests/unit/ctl/receipt/world.h"
+#include "tests/unit/check.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 /* cmocka.h wants those four before it */
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 

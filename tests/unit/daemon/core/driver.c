@@ -1,10 +1,5 @@
 #include "tests/unit/daemon/core/driver.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/check.h"
 
 static const char *const EVENTS[CORE_EVENT_NR] = {
     [CORE_PROGRAM_ADDED] = "program_added",

@@ -1,13 +1,9 @@
 /* A program whose stored rows do not hold together is refused with the reason; the core goes on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/daemon/core/driver.h"
 
 #define N_TASKS 4
@@ -171,6 +167,7 @@ static void test_damaged(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        CHECK_ROW("%s", CASES[i].why);
         struct driver d;
         struct stored s;
         struct core_counts counts;
@@ -204,6 +201,7 @@ static void test_waits_for_nothing(void **state)
                  {TASK_BLOCKED, CAUSE_CRASH, TASK_NEVER_RUN, ROW_TASK_ENDED}};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("cases[%zu]", i);
         struct driver d;
         struct stored s;
         driver_init(&d, 2);

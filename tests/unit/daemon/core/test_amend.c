@@ -1,12 +1,8 @@
 /* What an amendment is judged by, and that it is refused when that is no longer so. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "daemon/core/amend.h"
+#include "tests/unit/check.h"
 #include "tests/unit/daemon/core/driver.h"
 
 static const uint32_t AFTER[1] = {0};

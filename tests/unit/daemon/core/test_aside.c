@@ -1,13 +1,8 @@
 /* A last stage gives its slot back when its worker has ended: the next task starts while its result
  * is being verified. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "tests/unit/check.h"
 #include "tests/unit/daemon/core/driver.h"
 
 static const uint32_t AFTER_FIRST[] = {0};

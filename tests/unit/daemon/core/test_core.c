@@ -1,12 +1,8 @@
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/daemon/core/driver.h"
 
 static const uint32_t AFTER_FIRST[] = {0};
@@ -63,6 +59,7 @@ static void test_ends(void **state)
         {END_PREEMPTED, 0, false, TASK_READY, CAUSE_PREEMPTED, 0, 1, 0},
     };
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        CHECK_ROW("CASES[%zu]", i);
         struct driver d;
         setup_one(&d);
         if (CASES[i].progress) {
@@ -183,6 +180,7 @@ static void test_backoff_and_wall_clock(void **state)
     static const uint32_t spent[] = {0, 2, 9, 9, 9, 9};
     static const int64_t due_ms[] = {1000, 2000, MAX_MS, 3000, 0, 0};
     for (size_t i = 0; i < ARRAY_LEN(ahead_ms); i++) {
+        CHECK_ROW("ahead_ms[%zu]", i);
         struct driver d;
         struct task_row rows[4];
         struct core_explanation e;

@@ -1,13 +1,9 @@
 /* When the first cells of a stage all fail the same way the program pauses instead of giving them
  * up; and what may be tried again while nothing was ever accepted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/daemon/core/driver.h"
 
 #define N_CELLS  5
@@ -150,6 +146,7 @@ static void test_does_not_pause(void **state)
         {END_SIGNALLED, {11, 6, 11, 6, 7}},
     };
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        CHECK_ROW("CASES[%zu]", i);
         struct driver d;
         setup_cells(&d, N_CELLS, 1);
         for (uint32_t cell = 0; cell < N_CELLS; cell++) {
@@ -178,6 +175,7 @@ static void test_causes(void **state)
         {END_SPAWN_FAILED, 0, "every attempt of `train` fails the same way: crash: "},
     };
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        CHECK_ROW("%s", CASES[i].said);
         struct driver d;
         setup_cells(&d, N_CELLS, 1);
         for (uint32_t cell = 0; cell < 3; cell++) {

@@ -1,13 +1,8 @@
 /* `cancel --all` and `retry` in slices. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/unit/check.h"
 #include "tests/unit/daemon/core/driver.h"
 
 enum { N_CELLS = 700, N_TASKS = 2 * N_CELLS, SLICE = 250 };

@@ -3,15 +3,11 @@
  * tests/unit/daemon/core/traces/. After a change that is meant, PREREGD_UPDATE=1 writes the traces
  * anew; read the difference before keeping it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/daemon/core/driver.h"
 
 static const uint32_t AFTER_FIRST[] = {0};

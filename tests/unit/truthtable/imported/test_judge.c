@@ -1,14 +1,11 @@
 /* Lines of samples files judged again: choices, one continuation under several contexts, single
  * texts, pages, generations; and the hashes. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "truthtable/imported/exact_match.h"
 #include "truthtable/imported/judge.h"
 
@@ -64,6 +61,7 @@ static void test_choices(void **state)
         {"[[\"-1\",\"perhaps\"],[\"-2\",\"False\"]]", "0", "acc", "0.0", NOT},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].answers);
         char *text = xasprintf("{\"doc_id\":3,\"target\":%s,\"arguments\":" TWO
                                ",\"filtered_resps\":%s,\"%s\":%s}",
                                cases[i].target, cases[i].answers, cases[i].metric, cases[i].stored);
@@ -185,6 +183,7 @@ static void test_exact_match(void **state)
     };
     cJSON *config = json(GSM);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].answer);
         bool right = !cases[i].right;
         assert_true(exact_match(config, cases[i].answer, cases[i].target, &right));
         if (right != cases[i].right) {
@@ -236,6 +235,7 @@ static void test_hashes(void **state)
         {LINE("{\"x\": NaN}", "abc", "[1]", DOC_HASH, PROMPT_HASH, ONE_HASH), 0, ""},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         cJSON *line = json(cases[i].text);
         struct err err = {0};
         struct digest_stream all;
@@ -269,6 +269,7 @@ static void test_filtered(void **state)
         {"{\"resps\":[[\"text\"]]}", ERR_SYNTAX},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         cJSON *line = json(cases[i].text);
         struct err err = {0};
         assert_int_equal(judge_filtered(line, &err), cases[i].code);

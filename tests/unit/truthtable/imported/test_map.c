@@ -1,14 +1,11 @@
 /* Maps and patterns: which file speaks of which cell and stage. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "truthtable/imported/import.h"
 #include "truthtable/imported/map.h"
 
@@ -201,6 +198,7 @@ static void test_file_refused(void **state)
     };
     char *path = path_join(at->folder, "bad.json");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         struct map m;
         struct err err = {0};
         write_file(at, "bad.json", cases[i].text);

@@ -1,13 +1,10 @@
 /* Results files: every shape of the versions, what is refused and how it is said, groups. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "truthtable/imported/results.h"
 
 static int parse(struct imported_results *r, const char *text, struct err *err)
@@ -63,6 +60,7 @@ static void test_shapes(void **state)
         {"{\"results\":{\"t\":{\"ppl,none\":Infinity}}}", "ppl", "none", false, 0, false, 0, -1},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         struct imported_results r;
         struct err err;
         if (parse(&r, cases[i].text, &err) != 0) {
@@ -150,6 +148,7 @@ static void test_groups(void **state)
         {"NaN", "\"N/A\"", 0, ""},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].acc);
         struct imported_results r;
         struct err err;
         const char *how = NULL;
@@ -233,6 +232,7 @@ static void test_broken_groups(void **state)
         {"[\"h\"]", "contains itself"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].members);
         struct imported_results r;
         struct err err;
         const struct results_entry **leaves = NULL;

@@ -1,17 +1,14 @@
 /* Samples files that 0.4.3, 0.4.4, 0.4.7 and 0.4.12 wrote (over tasks of a few made-up items and a
  * model of random answers): everything in them is recomputed, and one changed byte of an answer, a
  * document or a score is found. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "truthtable/imported/samples.h"
 
 #define FIXTURES "tests/unit/truthtable/imported/fixtures"
@@ -88,6 +85,7 @@ static void test_versions(void **state)
         {"0.4.12", "many_a", "acc,none from the answers"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].version);
         struct imported_results r;
         struct err err;
         struct strbuf said = STRBUF_INIT;
@@ -170,6 +168,7 @@ static void test_changed(void **state)
     assert_non_null(mkdtemp(folder));
     char *changed = path_join(folder, "changed.jsonl");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].task);
         struct err err;
         struct strbuf said = STRBUF_INIT;
         char *path = file_of("0.4.3", cases[i].task);

@@ -1,20 +1,16 @@
 /* items.jsonl: what is read, what is refused, and the errors that come of it, from files to the
  * report. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "prereg/lock/lock.h"
+#include "tests/unit/check.h"
 #include "tests/unit/truthtable/instruments/told.h"
 #include "truthtable/evaluate/verdict_file.h"
 #include "truthtable/instruments/instruments.h"
@@ -263,6 +259,7 @@ static void test_folder_faults(void **state)
     static const struct folder_case short_one = {.short_one = true};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].path);
         cJSON *told = told_of_folder("faulty", &cases[i].c);
         if (strstr(told_at(told, cases[i].path)->valuestring, cases[i].why) == NULL) {
             fail_msg("%s", told_at(told, cases[i].path)->valuestring);

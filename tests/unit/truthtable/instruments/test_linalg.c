@@ -1,13 +1,9 @@
 /* The basis stays orthogonal where columns nearly coincide, and factors solve what they should. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <math.h>
 #include <string.h>
 
+#include "tests/unit/check.h"
 #include "truthtable/instruments/linalg.h"
 
 #define N 12

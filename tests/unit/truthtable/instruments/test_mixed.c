@@ -1,11 +1,6 @@
 /* Mixed models against what lme4 fitted: tests/golden/mixed_model.json (tests/oracle/mixed_model.R)
  * and vectors/mixed_model.json of the shared folder; and what a singular fit is said to be. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/truthtable/instruments/ask.h"
 
 #define GOLDEN TEST_SOURCE_DIR "/tests/golden/mixed_model.json"
@@ -181,6 +177,7 @@ static void test_one_way(void **state)
     static const size_t group[9] = {0, 0, 0, 1, 1, 1, 2, 2, 2};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("cases[%zu]", i);
         const struct mixed_data d = {ones, cases[i].y, group, 9, 1, 3};
         struct arena a;
         struct mixed_fit f;
@@ -266,6 +263,7 @@ static void test_reasons(void **state)
     cJSON *doc = document(GOLDEN);
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
+        CHECK_ROW("%s", expected[i].id);
         struct mixed_data d;
         struct mixed_fit f;
         struct arena a;

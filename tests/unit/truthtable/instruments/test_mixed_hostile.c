@@ -1,16 +1,12 @@
 /* Mixed models of what should not have come: every answer is a fit of finite numbers or a reason,
  * and the reasons are the right ones. The random part is what ASan and UBSan look through. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <float.h>
 #include <math.h>
 
 #include "base/rng.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "truthtable/instruments/mixed.h"
 
 #define NONE    ((double)NAN)
@@ -156,6 +152,7 @@ static void test_units(void **state)
     arena_init(&a);
     assert_int_equal(mixed_model_fit(small_init(&s), &a, &plain), 0);
     for (size_t k = 0; k < ARRAY_LEN(shifts); k++) {
+        CHECK_ROW("shifts[%zu]", k);
         small_init(&s);
         for (size_t i = 0; i < 12; i++) {
             s.y[i] = ldexp(s.y[i], shifts[k]);

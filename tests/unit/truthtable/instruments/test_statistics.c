@@ -1,11 +1,6 @@
 /* What scipy, statsmodels and mpmath answered (tests/golden/statistics.json, written by
  * tests/oracle/test_statistics.py --golden), the shared vectors, and what cannot be told. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,6 +10,7 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "prereg/program/analysis.h"
+#include "tests/unit/check.h"
 #include "tests/unit/truthtable/instruments/ask.h"
 #include "truthtable/condition/stats.h"
 #include "truthtable/evaluate/scoring.h"
@@ -153,6 +149,7 @@ static void test_bayes_reading(void **state)
     enum bayes_reading unknown[] = {BAYES_UNDETERMINED, BAYES_UNDETERMINED};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         enum bayes_reading r = bayes_read(cases[i].ln, 1. / 3, 3);
         assert_int_equal(r, cases[i].reading);
         assert_string_equal(bayes_reading_text(r), cases[i].text);
@@ -260,6 +257,7 @@ static void test_dispersion_why(void **state)
     struct dispersion d;
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].why);
         dispersion_of(cases[i].score, cases[i].items, cases[i].n, &d);
         assert_non_null(d.why);
         assert_string_equal(d.why, cases[i].why);

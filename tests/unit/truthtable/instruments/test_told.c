@@ -1,18 +1,14 @@
 /* The instruments of programs with made-up scores, against numbers worked out by hand. */
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/truthtable/instruments/told.h"
 #include "truthtable/evaluate/verdict_file.h"
 #include "truthtable/instruments/instrument_work.h"
@@ -221,6 +217,7 @@ static void test_connector_cases(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        CHECK_ROW("%s", CASES[i].name);
         struct told_program t;
         double sd = CASES[i].acc_se * sqrt(3);
         double base = CASES[i].acc_dense;
@@ -465,6 +462,7 @@ static void test_ended(void **state)
         {W_EXITCODE(1, 0), NULL}};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].words);
         char why[128] = "";
         assert_int_equal(instruments_ended_words(cases[i].status, why, sizeof(why)),
                          cases[i].words != NULL);

@@ -1,14 +1,10 @@
 /* What is not known stays open: no reading of an instrument says more than its figures. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/truthtable/instruments/told.h"
 
 #define CONNECTOR "[instrument.connector]\nloss = \"loss\"\ntrigger = { perplexity_ratio = 1.5 }\n"

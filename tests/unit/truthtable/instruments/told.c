@@ -1,14 +1,10 @@
 #include "tests/unit/truthtable/instruments/told.h"
+#include "tests/unit/check.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/json.h"
 #include "base/xalloc.h"

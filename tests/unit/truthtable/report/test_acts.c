@@ -1,16 +1,12 @@
 /* What a journal says was done to a program, and by whom: a resumption is a person's, or names what
  * ended the pause. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 /* cmocka.h wants those four before it */
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "truthtable/report/report_acts.h"
 
 #define AT "\"time\":\"2026-11-23T17:16:00.000Z\""

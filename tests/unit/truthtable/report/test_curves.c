@@ -1,11 +1,6 @@
 /* Curves as they are read from events: joined over attempts, thinned while they are read, and of
  * the same steps whether a run was resumed or not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 /* cmocka.h wants those four before it */
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "truthtable/report/report_model.h"
 
 #define POINTS_KEPT ((size_t)2049)
@@ -139,6 +135,7 @@ static void test_odd_steps(void **state)
     static const double steps[] = {1e304, 5e-324, 1e-310};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        CHECK_ROW("steps[%zu]", i);
         struct task t;
         struct strbuf s = STRBUF_INIT;
         task_begin(&t);

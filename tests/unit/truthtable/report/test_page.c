@@ -1,10 +1,5 @@
 /* The page's building blocks: escaping, numbers, drawings and the two renderings of a document. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +9,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "truthtable/report/doc.h"
 #include "truthtable/report/escape.h"
 #include "truthtable/report/fmt.h"
@@ -53,6 +49,7 @@ static void test_escapes(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(escape_cases); i++) {
+        CHECK_ROW("%s", escape_cases[i].text);
         struct strbuf html = STRBUF_INIT;
         struct strbuf md = STRBUF_INIT;
         escape_html(&html, escape_cases[i].text);
@@ -125,6 +122,7 @@ static void test_axes_have_round_ticks_inside(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(axis_cases); i++) {
+        CHECK_ROW("axis_cases[%zu]", i);
         struct axis x = axis_empty();
         axis_see(&x, axis_cases[i].values[0]);
         axis_see(&x, axis_cases[i].values[1]);
@@ -242,6 +240,7 @@ static void test_drawings_are_as_they_were(void **state)
     } cases[] = {{"dots.svg", draw_dots}, {"lines.svg", draw_lines}, {"shares.svg", draw_shares}};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].golden);
         struct strbuf out = STRBUF_INIT;
         cases[i].draw(&out);
         assert_balanced(out.buf);
@@ -399,6 +398,7 @@ static void test_page_reaches_nowhere(void **state)
     static const char *const forbidden[] = {"http://", "https://", "<script", "<link",
                                             "<img",    "url(",     "@import", "src="};
     for (size_t i = 0; i < ARRAY_LEN(forbidden); i++) {
+        CHECK_ROW("%s", forbidden[i]);
         assert_null(strstr(html.buf, forbidden[i]));
     }
     assert_non_null(strstr(html.buf, "default-src 'none'"));

@@ -1,11 +1,6 @@
 /* Parts of a report that not every program has: instruments, amendments, what a lock may hold, the
  * apparatus, what attempts ran on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +11,7 @@
 #include "base/rng.h"
 #include "base/xalloc.h"
 #include "prereg/lock/lock_sign.h"
+#include "tests/unit/check.h"
 #include "tests/unit/prereg/programs.h"
 #include "tests/unit/truthtable/report/fixture.h"
 #include "truthtable/report/render.h"
@@ -145,9 +141,11 @@ static void test_every_kind_of_instrument_is_shown(void **state)
     report_model_set_instruments(&m, read_instruments(&m), NULL);
     struct page page = render(&m);
     for (size_t i = 0; i < ARRAY_LEN(html); i++) {
+        CHECK_ROW("%s", html[i]);
         assert_says(&page.html, html[i]);
     }
     for (size_t i = 0; i < ARRAY_LEN(json); i++) {
+        CHECK_ROW("%s", json[i]);
         assert_says(&page.json, json[i]);
     }
     assert_says(&page.md, "Instruments: nothing here binds");
@@ -226,6 +224,7 @@ static void test_without_instruments_the_page_is_whole(void **state)
     char *folder = make("without");
     char *path = path_join(folder, "report/instruments.json");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         struct report_model m;
         struct err err = {0};
         if (cases[i].text != NULL) {
@@ -322,6 +321,7 @@ static void test_amendments_are_told_value_by_value(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].level);
         struct report_model m;
         struct err err = {0};
         const struct fixture_change change = {"flame = 0.034", "flame = 0.031", cases[i].level,
@@ -393,6 +393,7 @@ static void test_what_the_lock_and_the_provenance_may_hold(void **state)
     (void)state;
     char *folder = make("facts");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].file);
         struct report_model m;
         struct err err = {0};
         if (fixture_put(folder, cases[i].file, cases[i].key, cases[i].json, &err) != 0) {

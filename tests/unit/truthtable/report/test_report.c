@@ -1,11 +1,6 @@
 /* Whole reports, from a program's folder to the files: every kind of verdict, gaps, hostile names,
  * tampering. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +11,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/truthtable/report/fixture.h"
 #include "truthtable/report/report.h"
 
@@ -210,6 +206,7 @@ static void test_reports(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].name);
         struct err err = {0};
         char *folder = path_join(scratch, cases[i].name);
         if (fixture_make(&cases[i].fixture, folder, &err) != 0 ||
@@ -231,6 +228,7 @@ static void test_same_input_same_bytes(void **state)
     static const char *const names[] = {"instruments.json", "report.md", "report.html",
                                         "report.json"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        CHECK_ROW("%s", names[i]);
         char *first = xasprintf("%s/report/%s", folder, names[i]);
         char *second = path_join(other, names[i]);
         struct digest a;
@@ -325,6 +323,7 @@ static void test_refuses_what_does_not_belong_together(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+        CHECK_ROW("%s", changes[i].file);
         struct err err = {0};
         char *folder = xasprintf("%s/changed-%zu", scratch, i);
         char *path = path_join(folder, changes[i].file);

@@ -1,11 +1,6 @@
 /* What a report must not keep quiet: records that are open, checks that failed and were amended or
  * taken away, amendments that were not made in advance, and what made a comparison void. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "tests/unit/check.h"
 #include "tests/unit/truthtable/report/fixture.h"
 #include "truthtable/report/measure_values.h"
 #include "truthtable/report/render.h"

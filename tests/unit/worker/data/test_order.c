@@ -42,6 +42,7 @@ static void test_windows(void **state)
     } cases[] = {{15, 8, 0}, {16, 8, 1}, {23, 8, 1}, {24, 8, 2}, {1000, 7, 141}, {100, 1, 99}};
 
     for (size_t c = 0; c < ARRAY_LEN(cases); c++) {
+        CHECK_ROW("cases[%zu]", c);
         size_t context = cases[c].context;
         uint64_t n = order_windows(cases[c].tokens, context);
         assert_int_equal(n, cases[c].windows);
@@ -130,6 +131,7 @@ static void test_progress_text(void **state)
         {PROGRESS_BYTES, 1e6, 3e6, 1.0, 2, "x  [##] 100 %  3.0 MB/s  ETA 0.0 s"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         struct progress p = {.what = "x", .unit = cases[i].unit, .total = cases[i].total};
         char text[128];
         progress_text(&p, cases[i].done, cases[i].seconds, cases[i].bar, text, sizeof(text));

@@ -95,6 +95,7 @@ static void test_gpt2_pieces(void **state)
 
     make(&s, SPLIT_GPT2);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("cases[%zu]", i);
         struct strbuf out;
         pieces(&s, cases[i].text, strlen(cases[i].text), &out);
         assert_string_equal(out.buf, cases[i].pieces);
@@ -189,6 +190,7 @@ static void test_translation(void **state)
         {"\\", NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("cases[%zu]", i);
         struct strbuf out = STRBUF_INIT;
         struct err err = {0};
         int rc = split_translate(cases[i].pattern, &out, &err);

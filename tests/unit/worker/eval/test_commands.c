@@ -210,6 +210,7 @@ static void test_refused(void **state)
     scratch_write("broken.json", "{\"task\":\"t\",\"kind\":\"choice\",\"metrics\":[\"acc\"],"
                                  "\"forms\":[{\"context\":\"{q}\",\"choices\":\"{c}\"}]}");
     for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        CHECK_ROW("%s", refused[i].arguments);
         struct proc_result result = {0};
         run(refused[i].arguments, &result);
         if (result.code != refused[i].code || strstr(result.err.buf, refused[i].why) == NULL)

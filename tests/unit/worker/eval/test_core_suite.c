@@ -59,6 +59,7 @@ static void test_choice_of_members(void **state)
     struct err err = {0};
     struct task_spec *core = builtin("core");
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        CHECK_ROW("%s", bad[i].names[0]);
         assert_int_equal(task_spec_choose_members(core, bad[i].names, bad[i].n, &err), ERR_USAGE);
         assert_string_equal(err.msg, bad[i].message);
         assert_int_equal(core->n_members, CORE_MEMBERS);
@@ -94,6 +95,7 @@ static void test_bad_descriptions(void **state)
         {"{\"task\":\"t\",\"members\":[\"core_piqa\"],\"kind\":\"choice\"}", "t.json: kind: "},
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        CHECK_ROW("bad[%zu]", i);
         struct task_spec *spec = NULL;
         struct err err = {0};
         assert_int_equal(task_spec_parse(bad[i].text, strlen(bad[i].text), "t.json", &spec, &err),
@@ -237,6 +239,7 @@ static void test_texts(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        CHECK_ROW("%s", texts[i].task);
         struct task_spec *spec = builtin(texts[i].task);
         check_text(spec, &texts[i]);
         task_spec_free(spec);

@@ -239,6 +239,7 @@ static void test_faults(void **state)
         {"{\"task\":\"piqa\",\"data\":\"core\",\"baselines\":\"v1\"}", "baselines", NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        CHECK_ROW("bad[%zu]", i);
         struct asked a;
         open_task(&a, bad[i].params);
         if (a.faults.n != 1)

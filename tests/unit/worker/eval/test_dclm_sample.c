@@ -33,6 +33,7 @@ static void test_digests(void **state)
 {
     (void)state;
     for (size_t c = 0; c < ARRAY_LEN(cases); c++) {
+        CHECK_ROW("%s", cases[c].digest);
         uint32_t chosen[64];
         char hex[DIGEST_HEX_SIZE];
         struct pyrandom r;

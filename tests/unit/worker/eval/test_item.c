@@ -67,6 +67,7 @@ static void test_forms(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        CHECK_ROW("%s", forms[i].task);
         const struct form_case *c = &forms[i];
         struct item_set set;
         char *text = xasprintf("\n%s\n", c->line);
@@ -122,6 +123,7 @@ static void test_bad_lines(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        CHECK_ROW("%s", bad[i].task);
         struct item_set set;
         struct err err = {0};
         scratch_write("bad.jsonl", bad[i].text);
@@ -185,6 +187,7 @@ static void test_digits_that_are_a_choice(void **state)
         {"[\"{q}\",\"b\"]", "{answer}", "\"b\"", 1, {NULL}},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].choices);
         struct err err = {0};
         size_t place = 0;
         int rc = read_sum(cases[i].choices, cases[i].gold, cases[i].answer, &place, &err);
@@ -211,6 +214,7 @@ static void test_byte_order_mark(void **state)
          "Who?\nA. e\nB. f\nC. g\nD. h\nAnswer:"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].task);
         struct item_set set;
         struct err err = {0};
         scratch_write(cases[i].file, cases[i].text);
@@ -256,6 +260,7 @@ static void test_nothing_outside_the_folder(void **state)
     assert_int_equal(symlink("../../outside/virology_folder.csv", "pinned/file/virology_file.csv"),
                      0);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].task);
         struct item_set set;
         struct err err = {0};
         int rc = shipped_read(&set, cases[i].task, "pinned", cases[i].split, &err);
@@ -363,6 +368,7 @@ static void test_public_files(void **state)
         skip();
     }
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        CHECK_ROW("files[%zu]", i);
         struct item_set set;
         char *path = path_join(data, files[i].path);
         shipped_load(&set, files[i].task, path, files[i].split);

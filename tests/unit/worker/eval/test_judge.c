@@ -67,6 +67,7 @@ static void test_filters(void **state)
     struct fixture f;
     fixture_open(&f, "gsm8k", SUM);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i][0]);
         judge_text(&f, cases[i][0]);
         assert_string_equal(f.outcome.verdicts[0].answer.buf, cases[i][1]);
         assert_string_equal(f.outcome.verdicts[1].answer.buf, cases[i][2]);
@@ -103,6 +104,7 @@ static void test_exact_match(void **state)
     struct fixture f;
     fixture_open(&f, task, SUM);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].answer);
         judge_text(&f, cases[i].answer);
         if ((f.outcome.verdicts[0].value == 1.0) != cases[i].same)
             fail_msg("'%s'", cases[i].answer);
@@ -166,11 +168,13 @@ static void test_texts(void **state)
     };
     struct strbuf out = STRBUF_INIT;
     for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
+        CHECK_ROW("%s", broken[i][0]);
         strbuf_clear(&out);
         generate_add_utf8(broken[i][0], strlen(broken[i][0]), &out);
         assert_string_equal(out.buf, broken[i][1]);
     }
     for (size_t i = 0; i < ARRAY_LEN(tidy); i++) {
+        CHECK_ROW("%s", tidy[i][0]);
         strbuf_clear(&out);
         generate_tidy_spaces(tidy[i][0], &out);
         assert_string_equal(out.buf, tidy[i][1]);
@@ -299,6 +303,7 @@ static void test_second_key(void **state)
     struct err err = {0};
     fixture_open(&f, "choices", TWO_ITEMS);
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        CHECK_ROW("%s", bad[i].text);
         assert_int_equal(read_key(&key, &f, bad[i].text, &err), ERR_SYNTAX);
         if (strstr(err.msg, bad[i].why) == NULL)
             fail_msg("%s", err.msg);
@@ -420,6 +425,7 @@ static void test_special_tokens(void **state)
         fail_msg("%s", err.msg);
     const struct lm lm = {.tok = tok};
     for (size_t i = 0; i < ARRAY_LEN(outs); i++) {
+        CHECK_ROW("%s", outs[i].text);
         struct token_list tokens = {0};
         bool stopped = false;
         for (size_t k = 0; k < outs[i].n; k++)

@@ -48,6 +48,7 @@ static void test_find(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(finds); i++) {
+        CHECK_ROW("%s", finds[i].pattern);
         struct pattern *p = NULL;
         struct strbuf out = STRBUF_INIT;
         struct err err = {0};
@@ -75,6 +76,7 @@ static void test_delete(void **state)
         {"\xc3\xa9", "caf\xc3\xa9!", "caf!"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i][0]);
         struct pattern *p = NULL;
         struct strbuf out = STRBUF_INIT;
         struct err err = {0};
@@ -92,8 +94,10 @@ static void test_refused(void **state)
     static const char *const bad[] = {"(", "[", "a{2,1}", "\\C", "\xff"};
     struct pattern *p = NULL;
     struct err err = {0};
-    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        CHECK_ROW("%s", bad[i]);
         assert_int_equal(pattern_compile(bad[i], &p, &err), ERR_SYNTAX);
+    }
     /* an expression that would take for ever says so */
     struct strbuf out = STRBUF_INIT;
     bool found = false;

@@ -9,8 +9,10 @@ static void test_u32(void **state)
     static const uint32_t expected[] = {4150886329u, 3342196574u, 1892932127u, 501869158u};
     struct pyrandom r;
     pyrandom_seed(&r, 1234);
-    for (size_t i = 0; i < ARRAY_LEN(expected); i++)
+    for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
+        CHECK_ROW("expected[%zu]", i);
         assert_int_equal(pyrandom_u32(&r), expected[i]);
+    }
 }
 
 struct sample_case {
@@ -35,6 +37,7 @@ static void test_sample(void **state)
 {
     (void)state;
     for (size_t c = 0; c < ARRAY_LEN(cases); c++) {
+        CHECK_ROW("cases[%zu]", c);
         uint32_t got[25];
         struct pyrandom r;
         pyrandom_seed(&r, cases[c].seed);

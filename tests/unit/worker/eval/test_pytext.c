@@ -20,6 +20,7 @@ static void test_strip(void **state)
         {"   ", 3, 0},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         assert_int_equal(pytext_lstrip(cases[i].text, strlen(cases[i].text)), cases[i].left);
         assert_int_equal(pytext_rstrip(cases[i].text, strlen(cases[i].text)), cases[i].right);
     }
@@ -52,6 +53,7 @@ static void test_capitalize(void **state)
         {"\xce\x91\xce\xa3.\xce\x92", "\xce\x91\xcf\x83.\xce\xb2"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i][0]);
         struct strbuf out = STRBUF_INIT;
         pytext_capitalize(cases[i][0], &out);
         assert_string_equal(out.buf, cases[i][1]);
@@ -123,6 +125,7 @@ static void test_lower_first(void **state)
         {"\xce\xa3\xce\x91", "\xcf\x83\xce\x91"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i][0]);
         struct strbuf out = STRBUF_INIT;
         pytext_lower_first(cases[i][0], &out);
         assert_string_equal(out.buf, cases[i][1]);
@@ -144,6 +147,7 @@ static void test_clean(void **state)
         {"", ""},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i][0]);
         struct strbuf out = STRBUF_INIT;
         pytext_clean_hellaswag(cases[i][0], &out);
         assert_string_equal(out.buf, cases[i][1]);
@@ -185,6 +189,7 @@ static void test_csv_refused(void **state)
         size_t len;
     } cases[] = {{"a,\"b", 4}, {"a\n\"b\"c", 6}, {"\xff", 1}, {"a\0b", 3}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         struct arena arena;
         struct csv_reader reader;
         struct csv_record record;

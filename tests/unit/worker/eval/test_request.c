@@ -55,6 +55,7 @@ static void test_windows(void **state)
     struct request_list list = {0};
     struct err err = {0};
     for (size_t i = 0; i < ARRAY_LEN(rolls); i++) {
+        CHECK_ROW("%s", rolls[i].text);
         const struct request_rules rules = {.tok = tok, .max_length = rolls[i].max_length};
         list.n = 0;
         assert_int_equal(request_add_windows(&list, &rules, rolls[i].text, &err), 0);
@@ -83,6 +84,7 @@ static void test_prompt(void **state)
     struct request r = {0};
     struct err err = {0};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].prompt);
         assert_int_equal(
             request_build_prompt(&r, &rules, cases[i].prompt, cases[i].max_tokens, &err), 0);
         assert_request(&r, cases[i].tokens, strlen(cases[i].tokens));
@@ -109,6 +111,7 @@ static void test_prefix(void **state)
     struct request r = {0};
     struct err err = {0};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].tokens);
         const struct request_rules rules = {
             .tok = tok, .max_length = 8, .add_bos = cases[i].add_bos, .one_bos = cases[i].one_bos};
         assert_int_equal(request_build(&r, &rules, cases[i].context, cases[i].continuation, &err),

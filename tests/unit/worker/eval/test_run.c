@@ -18,6 +18,7 @@ static void test_whole_run(void **state)
     assert_int_equal(end.code, 0);
     static const char *const names[] = {"acc", "acc_norm"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        CHECK_ROW("%s", names[i]);
         cJSON *metric = run_read_metric("whole", names[i]);
         double value = json_member(metric, "value")->valuedouble;
         double se = json_member(metric, "se")->valuedouble;
@@ -345,6 +346,7 @@ static void test_refusals(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+        CHECK_ROW("%s", refusals[i].name);
         struct job job = refusals[i].job;
         job.folder = "refused";
         struct end end = run_job(&job);
@@ -408,6 +410,7 @@ static void test_describe(void **state)
         {"{\"task\":\"choices\",\"data\":\"bad\"}", "bad.jsonl: line 2"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i][0]);
         const struct job job = {.folder = "describe", .params = cases[i][0]};
         struct proc_result result;
         struct err err = {0};

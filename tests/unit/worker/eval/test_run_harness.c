@@ -251,11 +251,13 @@ static void test_not_exported(void **state)
     const struct job job = {.folder = "straight", .params = CHOICES};
     assert_int_equal(run_job(&job).code, 0);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].file);
         static const char *const files[] = {"task.json", "result.json", "items.jsonl",
                                             "harness/results.json"};
         struct err err = {0};
         assert_int_equal(dir_remove("bent", &err), 0);
         for (size_t k = 0; k < ARRAY_LEN(files); k++) {
+            CHECK_ROW("%s", files[k]);
             struct strbuf text = STRBUF_INIT;
             char *path = path_join("bent", files[k]);
             run_read_text("straight", files[k], &text);

@@ -154,6 +154,7 @@ static void test_groups_as_clusters(void **state)
     (void)state;
     items_table_init(&t);
     for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
+        CHECK_ROW("sides[%zu]", i);
         assert_int_equal(run_job(&sides[i]).code, 0);
         take_side(&t, sides[i].folder, i == 0 ? 1 : -1, acc[i]);
     }

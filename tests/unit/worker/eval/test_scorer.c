@@ -368,8 +368,10 @@ static void test_lines(void **state)
     static const char truth[] =
         "{\"item\":0,\"line\":1,\"ll\":[-1,-2],\"greedy\":[0,0],\"tokens\":[2,2]" TAIL;
     assert_true(outcome_read_line(&back, &f.judge, 0, truth, strlen(truth)));
-    for (size_t i = 0; i < ARRAY_LEN(lies); i++)
+    for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
+        CHECK_ROW("%s", lies[i]);
         assert_false(outcome_read_line(&back, &f.judge, 0, lies[i], strlen(lies[i])));
+    }
     outcome_release(&back);
     strbuf_release(&line);
     fixture_close(&f);
@@ -429,6 +431,7 @@ static void test_take_over(void **state)
         {"hh\nx\n", 9, ITEMS_OTHER, 0},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         struct strbuf taken = STRBUF_INIT;
         struct strbuf other = STRBUF_INIT;
         size_t limit = cases[i].limit;
@@ -458,6 +461,7 @@ static void test_changed_bytes(void **state)
         {"h\nx\nx\n", ITEMS_SAME, 2},       {"h\n", ITEMS_SAME, 0},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
         struct strbuf taken = STRBUF_INIT;
         struct strbuf other = STRBUF_INIT;
         size_t n = 99;

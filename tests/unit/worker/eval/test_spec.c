@@ -68,6 +68,7 @@ static void test_as_the_harness_has_them(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(shipped); i++) {
+        CHECK_ROW("%s", shipped[i].name);
         struct task_spec *spec = builtin(shipped[i].name);
         assert_string_equal(spec->version, shipped[i].version);
         assert_int_equal(spec->kind, shipped[i].kind);
@@ -133,6 +134,7 @@ static void test_choose_groups(void **state)
     assert_int_equal(task_spec_check_group(spec, "alchemy", &err), ERR_SYNTAX);
     task_spec_free(spec);
     for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        CHECK_ROW("%s", refused[i].task);
         const char *const *names = refused[i].names;
         const size_t n = (size_t)(names[0] != NULL) + (names[1] != NULL);
         spec = builtin(refused[i].task);
@@ -209,6 +211,7 @@ static void test_bad(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        CHECK_ROW("%s", bad[i].text);
         struct task_spec *spec = NULL;
         struct err err = {0};
         scratch_write("bad.json", bad[i].text);

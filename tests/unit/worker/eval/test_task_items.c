@@ -92,6 +92,7 @@ static void test_public_columns(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].task);
         struct item_set set;
         scratch_write("items.jsonl", cases[i].line);
         shipped_load(&set, cases[i].task, "items.jsonl", "test");
@@ -240,6 +241,7 @@ static void test_versions(void **state)
                 {true, 2, "virology.\n\n"},
                 {false, 1, "virology.\n"}};
     for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        CHECK_ROW("%s", ends[i].end);
         const struct item_source src = {.path = "v",
                                         .split = "test",
                                         .may_lack_groups = true,
@@ -298,6 +300,7 @@ static void test_bad_files(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        CHECK_ROW("%s", bad[i].task);
         struct item_set set;
         struct err err = {0};
         char *path = xasprintf("%zu/%s", i, bad[i].file);
@@ -339,6 +342,7 @@ static void test_missing_groups(void **state)
     scratch_write("g/test/anatomy_test.csv", "Q,1,2,3,4,A\n");
     scratch_write("g/test/virology_test.csv", "Q,1,2,3,4,B\nR,1,2,3,4,B\n");
     for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+        CHECK_ROW("%s", folders[i].names[0]);
         const char *const *names = folders[i].names;
         const size_t n = (size_t)(names[0] != NULL) + (names[1] != NULL);
         struct task_spec *spec = NULL;

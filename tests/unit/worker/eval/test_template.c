@@ -53,6 +53,7 @@ static void test_texts(void **state)
         {"{words|replace('  ', ' ')}", "one two three"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i][0]);
         struct arena arena;
         struct value v = {0};
         struct err err = {0};
@@ -132,6 +133,7 @@ static void test_faults(void **state)
         {"{q|replace('', 'x')}", "nothing to replace"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i][0]);
         struct arena arena;
         struct value v = {0};
         struct err err = {0};
@@ -181,6 +183,7 @@ static void test_wikitext(void **state)
         {"", ""},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i][0]);
         struct arena arena;
         const struct template *t = NULL;
         const char *text = NULL;

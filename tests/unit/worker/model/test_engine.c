@@ -246,6 +246,7 @@ static void test_slots_fit(void **state)
         .layers = 8, .width = 512, .heads = 8, .kv_heads = 8, .ffn = 768, .vocab = 64};
 
     for (size_t k = 0; k < ARRAY_LEN(contexts); k++) {
+        CHECK_ROW("contexts[%zu]", k);
         struct model_config cfg = shape;
         double most = 0;
         cfg.context = contexts[k];
@@ -275,6 +276,7 @@ static void test_refusals(void **state)
                  {5, 0, ERR_RANGE},  {5, 5, ERR_RANGE},  {1, 1, ERR_RANGE}, {0, 0, ERR_RANGE},
                  {72, 1, ERR_RANGE}, {71, 72, ERR_RANGE}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("cases[%zu]", i);
         struct score_request r[2] = {{.tokens = tokens, .n = 3, .first = 1},
                                      {.tokens = tokens, .n = cases[i].n, .first = cases[i].first}};
         assert_int_equal(engine_score(s.engine, r, 2, NULL, &err), cases[i].rc);
@@ -299,6 +301,7 @@ static void test_not_finite(void **state)
 
     (void)state;
     for (size_t k = 0; k < ARRAY_LEN(what); k++) {
+        CHECK_ROW("what[%zu]", k);
         subject_open(&s, &SHAPES[1]);
         subject_draw_requests(&s, r, REQUESTS);
         no_error(engine_score(s.engine, r, REQUESTS, NULL, &err));

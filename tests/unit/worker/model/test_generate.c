@@ -187,6 +187,7 @@ static void test_generation_refusals(void **state)
     subject_open(&s, &SHAPES[0]);
     struct score_stop stop = {.end_of_text = UINT32_MAX};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("cases[%zu]", i);
         struct score_generation g = {
             .prompt = tokens, .n = cases[i].n, .max_tokens = cases[i].most};
         assert_int_equal(engine_generate(s.engine, &g, 1, &stop, &err), cases[i].rc);

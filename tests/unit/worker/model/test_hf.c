@@ -92,6 +92,7 @@ static void test_there_and_back(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
+        CHECK_ROW("shapes[%zu]", i);
         struct weights a, b;
         struct store_info in, out;
         make_model(&shapes[i], NULL);
@@ -140,6 +141,7 @@ static void test_names_of_experts(void **state)
     load(MODEL, &w, &info);
     no_error(safetensors_open(OUT "/model.safetensors", &st, &err));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CHECK_ROW("%s", rows[i].name);
         const struct safetensors_entry *e = safetensors_find(&st, rows[i].name);
         const struct tensor *t = tensor_find(&w.table, rows[i].role, 1);
         assert_non_null(e);
@@ -335,8 +337,10 @@ static void test_bad_configs(void **state)
     (void)state;
     make_model(&cfg, NULL);
     no_error(export_model(false));
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CHECK_ROW("%s", rows[i].from);
         check_config(rows[i].from, rows[i].to, rows[i].code, rows[i].says);
+    }
     check_config("\"use_cache\"", "\"sliding_window\": 4, \"use_cache\"", 0, "");
     /* A folder of theirs that happens to hold a folder called model is still theirs. */
     no_error(dir_make(OUT "/model", 0755, &err));
