@@ -106,7 +106,7 @@ function(preregd_test name)
     set(A_TIMEOUT 60)
   endif()
   add_executable(${name} ${A_SOURCES})
-  target_link_libraries(${name} PRIVATE ${A_LIBS} preregd_rules PkgConfig::CMOCKA)
+  target_link_libraries(${name} PRIVATE preregd_scratch ${A_LIBS} preregd_rules PkgConfig::CMOCKA)
   preregd_link_fast(${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_compile_definitions(${name} PRIVATE TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}"

@@ -12,32 +12,15 @@
 #include "base/uuid.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 
 #define OF_EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 #define OF_ABC   "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
-static char *folder;
-
-static int make_folder(void **state)
-{
-    (void)state;
-    folder = xstrdup("/tmp/base-test-XXXXXX");
-    return mkdtemp(folder) == NULL ? -1 : 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    struct err err;
-    int rc = dir_remove(folder, &err);
-    free(folder);
-    return rc;
-}
-
 static char *put(const char *name, const char *text)
 {
     struct err err = {0};
-    char *path = path_join(folder, name);
+    char *path = path_join(scratch_folder, name);
     char *parent = path_folder(path);
     assert_int_equal(dir_make(parent, 0700, &err), 0);
     assert_int_equal(file_write_atomic(path, text, strlen(text), 0600, &err), 0);
@@ -88,7 +71,7 @@ static void test_large_folder(void **state)
     struct digest found;
     struct digest_stream lines;
     _Atomic int64_t bytes = 0;
-    char *large = path_join(folder, "large");
+    char *large = path_join(scratch_folder, "large");
     digest_start(&lines);
     for (int i = 0; i < 9; i++) {
         struct digest one;
@@ -157,7 +140,7 @@ static void test_files(void **state)
     assert_int_equal(digest_file(path, &d, &n, &err), 0);
     assert_hex(&d, OF_ABC);
     assert_int_equal(n, 3);
-    assert_int_equal(digest_file(folder, &d, NULL, &err), ERR_INVALID);
+    assert_int_equal(digest_file(scratch_folder, &d, NULL, &err), ERR_INVALID);
     assert_int_equal(digest_file("/no/such", &d, NULL, &err), ERR_NOT_FOUND);
     assert_int_equal(digest_path("/no/such", &d, &err), ERR_NOT_FOUND);
     free(path);
@@ -173,20 +156,20 @@ static void test_folder(void **state)
     free(put("b/x", "abc"));
     free(put("b.txt", "")); /* '.' sorts before '/' */
     free(put("B", "abc"));
-    assert_int_equal(digest_folder(folder, &d, &err), 0);
+    assert_int_equal(digest_folder(scratch_folder, &d, &err), 0);
     static const char lines[] = OF_ABC "  B\n" OF_EMPTY "  b.txt\n" OF_ABC "  b/x\n";
     struct digest expected = digest_bytes(lines, sizeof(lines) - 1);
     assert_true(digest_equal(&d, &expected));
-    char *empty = path_join(folder, "nothing");
+    char *empty = path_join(scratch_folder, "nothing");
     assert_int_equal(mkdir(empty, 0700), 0); /* an empty folder holds no file */
-    assert_int_equal(digest_path(folder, &again, &err), 0);
+    assert_int_equal(digest_path(scratch_folder, &again, &err), 0);
     assert_true(digest_equal(&d, &again));
-    char *target = path_join(folder, "link");
+    char *target = path_join(scratch_folder, "link");
     assert_int_equal(symlink("B", target), 0);
-    assert_int_equal(digest_folder(folder, &again, &err), ERR_INVALID);
+    assert_int_equal(digest_folder(scratch_folder, &again, &err), ERR_INVALID);
     assert_int_equal(unlink(target), 0);
     assert_int_equal(mkfifo(target, 0600), 0);
-    assert_int_equal(digest_folder(folder, &again, &err), ERR_INVALID);
+    assert_int_equal(digest_folder(scratch_folder, &again, &err), ERR_INVALID);
     free(target);
     free(empty);
 }
@@ -238,10 +221,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vectors),
         cmocka_unit_test(test_pieces),
-        cmocka_unit_test_setup_teardown(test_large_folder, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_large_folder, scratch_enter, scratch_leave),
         cmocka_unit_test(test_hex),
-        cmocka_unit_test_setup_teardown(test_files, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(test_folder, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_files, scratch_enter, scratch_leave),
+        cmocka_unit_test_setup_teardown(test_folder, scratch_enter, scratch_leave),
         cmocka_unit_test(test_arena),
         cmocka_unit_test(test_uuid),
     };

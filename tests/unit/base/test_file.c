@@ -12,31 +12,13 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
-
-static char *folder;
-
-static int make_folder(void **state)
-{
-    (void)state;
-    folder = xstrdup("/tmp/base-test-XXXXXX");
-    return mkdtemp(folder) == NULL ? -1 : 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    struct err err;
-    int rc = dir_remove(folder, &err);
-    int gone = file_kind_at(folder) == FILE_ABSENT ? 0 : -1;
-    free(folder);
-    return rc != 0 ? rc : gone;
-}
+#include "tests/unit/scratch.h"
 
 static size_t entries(void)
 {
     struct name_list names;
     struct err err = {0};
-    assert_int_equal(dir_list(folder, &names, &err), 0);
+    assert_int_equal(dir_list(scratch_folder, &names, &err), 0);
     size_t n = names.n;
     name_list_release(&names);
     return n;
@@ -47,7 +29,7 @@ static void test_read(void **state)
     (void)state;
     struct strbuf text = STRBUF_INIT;
     struct err err = {0};
-    char *path = path_join(folder, "f");
+    char *path = path_join(scratch_folder, "f");
     assert_int_equal(file_read(path, 10, &text, &err), ERR_NOT_FOUND);
     assert_int_equal(file_write_atomic(path, "a\0b", 3, 0600, &err), 0);
     assert_int_equal(file_read(path, 3, &text, &err), 0);
@@ -55,9 +37,9 @@ static void test_read(void **state)
     assert_memory_equal(text.buf, "a\0b", 4);
     strbuf_clear(&text);
     assert_int_equal(file_read(path, 2, &text, &err), ERR_RANGE);
-    assert_int_equal(file_read(folder, 10, &text, &err), ERR_INVALID);
+    assert_int_equal(file_read(scratch_folder, 10, &text, &err), ERR_INVALID);
     assert_non_null(strstr(err.msg, "is a folder"));
-    char *fifo = path_join(folder, "fifo");
+    char *fifo = path_join(scratch_folder, "fifo");
     assert_int_equal(mkfifo(fifo, 0600), 0);
     assert_int_equal(file_read(fifo, 10, &text, &err),
                      ERR_INVALID); /* and does not wait for a writer */
@@ -73,7 +55,7 @@ static void test_atomic_write(void **state)
     struct strbuf text = STRBUF_INIT;
     struct err err = {0};
     struct stat st;
-    char *path = path_join(folder, "f");
+    char *path = path_join(scratch_folder, "f");
     assert_int_equal(file_write_atomic(path, "old", 3, 0600, &err), 0);
     assert_int_equal(file_write_atomic(path, "newer", 5, 0640, &err), 0);
     assert_int_equal(file_read(path, 10, &text, &err), 0);
@@ -83,7 +65,7 @@ static void test_atomic_write(void **state)
     assert_int_equal(entries(), 1); /* no temporary file is left */
     assert_int_equal(file_write_atomic("/no/such/folder/f", "x", 1, 0600, &err), ERR_NOT_FOUND);
     /* over a folder it fails and cleans up */
-    char *sub = path_join(folder, "sub");
+    char *sub = path_join(scratch_folder, "sub");
     assert_int_equal(mkdir(sub, 0700), 0);
     assert_true(file_write_atomic(sub, "x", 1, 0600, &err) < 0);
     assert_int_equal(entries(), 2);
@@ -92,7 +74,7 @@ static void test_atomic_write(void **state)
     assert_true(full >= 0);
     assert_int_equal(file_write_all(full, "x", 1, &err), ERR_NO_SPACE);
     assert_int_equal(close(full), 0);
-    char *copy = path_join(folder, "copy");
+    char *copy = path_join(scratch_folder, "copy");
     assert_int_equal(file_copy(path, copy, 0755, &err), 0);
     strbuf_clear(&text);
     assert_int_equal(file_read(copy, 10, &text, &err), 0);
@@ -111,7 +93,7 @@ static void test_writer(void **state)
     struct strbuf text = STRBUF_INIT;
     struct err err = {0};
     struct file_writer w;
-    char *path = path_join(folder, "f");
+    char *path = path_join(scratch_folder, "f");
     assert_int_equal(file_writer_open(&w, path, 0600, &err), 0);
     for (int i = 0; i < 300000; i++) {
         strbuf_addf(&w.pending, "%06d\n", i);
@@ -131,7 +113,7 @@ static void test_writer(void **state)
     assert_int_equal(entries(), 2);
     file_writer_release(&w);
     assert_int_equal(entries(), 1);
-    char *nowhere = path_join(folder, "none/f");
+    char *nowhere = path_join(scratch_folder, "none/f");
     assert_int_equal(file_writer_open(&w, nowhere, 0600, &err), ERR_NOT_FOUND);
     file_writer_release(&w);
     free(nowhere);
@@ -143,8 +125,8 @@ static void test_folders(void **state)
 {
     (void)state;
     struct err err = {0};
-    char *deep = path_join(folder, "a/b/c");
-    char *file = path_join(folder, "a/b/file");
+    char *deep = path_join(scratch_folder, "a/b/c");
+    char *file = path_join(scratch_folder, "a/b/file");
     char *below = path_join(file, "x");
     assert_int_equal(dir_make(deep, 0700, &err), 0);
     assert_int_equal(dir_make(deep, 0700, &err), 0);
@@ -157,7 +139,7 @@ static void test_folders(void **state)
     assert_non_null(mkdtemp(outside));
     char *link_path = path_join(deep, "link");
     assert_int_equal(symlink(outside, link_path), 0);
-    char *top = path_join(folder, "a");
+    char *top = path_join(scratch_folder, "a");
     assert_int_equal(dir_remove(top, &err), 0);
     assert_int_equal(file_kind_at(top), FILE_ABSENT);
     assert_int_equal(file_kind_at(outside), FILE_FOLDER);
@@ -199,7 +181,7 @@ static void test_paths(void **state)
     assert_int_equal(path_of_self(&self, &err), 0);
     assert_true(self.buf[0] == '/');
     strbuf_release(&self);
-    assert_true(disk_free_bytes(folder) > 0);
+    assert_true(disk_free_bytes(scratch_folder) > 0);
     assert_int_equal(disk_free_bytes("/no/such"), -1);
 }
 
@@ -217,8 +199,8 @@ static void test_publish(void **state)
 {
     (void)state;
     struct err err = {0};
-    char *made = path_join(folder, "made");
-    char *place = path_join(folder, "place");
+    char *made = path_join(scratch_folder, "made");
+    char *place = path_join(scratch_folder, "place");
     char *kept = path_join(place, "one");
     char *next = path_join(place, "two");
     write_text(made, "one", "1");
@@ -267,7 +249,7 @@ static void test_locks(void **state)
 {
     (void)state;
     struct err err = {0};
-    char *path = path_join(folder, "lock");
+    char *path = path_join(scratch_folder, "lock");
     bool held = true;
     int fd = -1;
     assert_int_equal(lock_is_held(path, &held, &err), 0);
@@ -288,7 +270,7 @@ static void test_locks(void **state)
     assert_int_equal(lock_try(path, true, &fd, &err), 0);
     assert_true((fcntl(fd, F_GETFD) & FD_CLOEXEC) == 0);
     assert_int_equal(close(fd), 0);
-    char *link_path = path_join(folder, "link");
+    char *link_path = path_join(scratch_folder, "link");
     assert_int_equal(symlink(path, link_path), 0);
     assert_true(lock_try(link_path, false, &fd, &err) < 0);
     free(link_path);
@@ -317,15 +299,15 @@ static void test_try_makes_no_name(void **state)
     (void)state;
     struct err err;
     char events[4096];
-    int probe = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    int probe = open(scratch_folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
     if (probe < 0) {
         skip(); /* this file system has no files without a name */
     }
     (void)close(probe);
     int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     assert_true(watch >= 0);
-    assert_true(inotify_add_watch(watch, folder, IN_CREATE | IN_MOVED_TO) >= 0);
-    assert_int_equal(disk_try(folder, 1 << 20, &err), 0);
+    assert_true(inotify_add_watch(watch, scratch_folder, IN_CREATE | IN_MOVED_TO) >= 0);
+    assert_int_equal(disk_try(scratch_folder, 1 << 20, &err), 0);
     assert_int_equal(read(watch, events, sizeof(events)), -1);
     assert_int_equal(errno, EAGAIN);
     (void)close(watch);
@@ -336,7 +318,7 @@ static void test_folders_below(void **state)
 {
     (void)state;
     struct err err = {0};
-    char *base = path_join(folder, "state"), *deep = path_join(base, "a/b");
+    char *base = path_join(scratch_folder, "state"), *deep = path_join(base, "a/b");
     char *slash = path_join(base, "");
     assert_int_equal(dir_make_below(base, deep, true, &err), ERR_NOT_FOUND);
     assert_non_null(strstr(err.msg, "state/a: No such file"));
@@ -352,7 +334,7 @@ static void test_folders_below(void **state)
 
 int main(void)
 {
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, scratch_enter, scratch_leave)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(test_read),
         IN_FOLDER(test_atomic_write),

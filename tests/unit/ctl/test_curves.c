@@ -6,26 +6,12 @@
 #include "base/file.h"
 #include "ctl/text/curves_text.h"
 #include "tests/unit/check.h"
-
-static char folder[] = "/tmp/prereg-curves-XXXXXX";
-
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) == NULL;
-}
-
-static int remove_folder(void **state)
-{
-    struct err err;
-    (void)state;
-    return dir_remove(folder, &err);
-}
+#include "tests/unit/scratch.h"
 
 static void write_events(const char *attempt, const char *text)
 {
     struct err err;
-    char *inner = path_join(folder, attempt);
+    char *inner = path_join(scratch_folder, attempt);
     char *path = path_join(inner, "events.jsonl");
     assert_int_equal(dir_make(inner, 0700, &err), 0);
     assert_int_equal(file_write_atomic(path, text, strlen(text), 0600, &err), 0);
@@ -47,7 +33,7 @@ static void test_attempts_are_joined(void **state)
     write_events("attempt-02-00000000-0000-4000-8000-00000000000b",
                  POINT("3", "loss", "2") POINT("3", "val_loss", "7")
                      POINT("4", "loss", "1") "{\"type\":\"point\",\"step\":5");
-    curve_points_read(&c, folder, "loss");
+    curve_points_read(&c, scratch_folder, "loss");
     assert_int_equal(c.n, 4);
     for (size_t i = 0; i < 4; i++) {
         assert_true(c.xs[i] == (double)(i + 1) && c.ys[i] == (double)(4 - i));
@@ -132,7 +118,7 @@ static void test_edges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_attempts_are_joined, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_attempts_are_joined, scratch_enter, scratch_leave),
         cmocka_unit_test(test_dots),
         cmocka_unit_test(test_edges),
     };

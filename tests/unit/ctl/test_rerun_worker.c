@@ -9,20 +9,17 @@
 #include "base/xalloc.h"
 #include "ctl/rerun_worker.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 
 static int setup(void **state)
 {
-    char *folder = xstrdup("/tmp/test_rerun_worker.XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    *state = folder;
+    *state = scratch_make();
     return 0;
 }
 
 static int teardown(void **state)
 {
-    struct err err;
-    assert_int_equal(dir_remove(*state, &err), 0);
-    free(*state);
+    scratch_remove(*state);
     return 0;
 }
 

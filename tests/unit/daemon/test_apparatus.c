@@ -12,6 +12,7 @@
 #include "daemon/program/apparatus.h"
 #include "daemon/shim/files.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 
 static void expect_words(const char *folder, const char *wanted)
 {
@@ -33,10 +34,9 @@ static void test_last_words(void **state)
         {"0123456789012345678901234567890123456789", "0123456789012345678901234567890"},
         {"012345678901234567890123456789\xC3\xA9", "012345678901234567890123456789?"},
     };
-    char folder[] = "/tmp/test_apparatus.XXXXXX";
+    char *folder = scratch_make();
     struct err err = {0};
     (void)state;
-    assert_non_null(mkdtemp(folder));
     char *path = path_join(folder, LAYOUT_STDERR);
     expect_words(folder, ""); /* none */
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -51,7 +51,7 @@ static void test_last_words(void **state)
     assert_int_equal(symlink("/etc/hostname", path), 0);
     expect_words(folder, "");
     free(path);
-    assert_int_equal(dir_remove(folder, &err), 0);
+    scratch_remove(folder);
 }
 
 int main(void)

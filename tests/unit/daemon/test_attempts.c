@@ -89,7 +89,7 @@ static int set_up(void **state)
     struct err err = {0};
     uint32_t no = 0;
     struct shell *sh = &f->shell;
-    f->dir = scratch_make();
+    f->dir = state_folder_make();
     f->program = program_make(1);
     f->bundle = (struct bundle){.refs = 2, .program = f->program};
     must(store_open(f->dir, STORE_OWNER, &sh->store, &err), &err);

@@ -11,6 +11,7 @@
 #include "base/xalloc.h"
 #include "daemon/executor/post_mortem.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 
 #define ID "5f0e7c1a-0d5a-4a0e-9a39-3b8f6f3f4b10"
 
@@ -19,10 +20,9 @@
 static void test_absent_folder(void **state)
 {
     (void)state;
-    char folder[] = "/tmp/examine_test_XXXXXX";
+    char *folder = scratch_make();
     struct examination x;
     struct err err;
-    assert_non_null(mkdtemp(folder));
     char *cells = path_join(folder, "cells");
     char *attempt = path_join(cells, "arm=a/train/attempt-0001-" ID);
     examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, true, &x);
@@ -42,7 +42,7 @@ static void test_absent_folder(void **state)
     assert_int_equal(x.end.reason, END_NEVER_LAUNCHED);
     free(cell);
     free(own);
-    assert_int_equal(dir_remove(folder, &err), 0);
+    scratch_remove(folder);
     free(attempt);
     free(cells);
 }
@@ -67,11 +67,10 @@ static void test_torn_exit(void **state)
     } CASES[] = {{zeros, 0}, {zeros, sizeof(zeros)}, {half, sizeof(half) - 1}};
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
         CHECK_ROW("%s", CASES[i].bytes);
-        char folder[] = "/tmp/examine_test_XXXXXX";
+        char *folder = scratch_make();
         struct examination x;
         struct attempt_end end;
         struct err err;
-        assert_non_null(mkdtemp(folder));
         char *attempt = path_join(folder, "cells/arm=a/train/attempt-0001-" ID);
         assert_int_equal(dir_make(attempt, 0700, &err), 0);
         write_bytes(attempt, LAYOUT_EXIT, CASES[i].bytes, CASES[i].n);
@@ -79,7 +78,7 @@ static void test_torn_exit(void **state)
         examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, true, &x);
         assert_int_equal(x.finding, FOUND_ENDED);
         assert_int_equal(x.end.reason, END_HOST_LOST); /* it was started: start.json became it */
-        assert_int_equal(dir_remove(folder, &err), 0);
+        scratch_remove(folder);
         free(attempt);
     }
 }
@@ -90,10 +89,9 @@ static void test_torn_start(void **state)
 {
     (void)state;
     static const char half[] = "{\"protocol\":1,\"attempt\":\"" ID "\",\"shim_pid\":7,\"sh";
-    char folder[] = "/tmp/examine_test_XXXXXX";
+    char *folder = scratch_make();
     struct examination x;
     struct err err;
-    assert_non_null(mkdtemp(folder));
     char *attempt = path_join(folder, "cells/arm=a/train/attempt-0001-" ID);
     assert_int_equal(dir_make(attempt, 0700, &err), 0);
     write_bytes(attempt, LAYOUT_START, half, sizeof(half) - 1);
@@ -107,7 +105,7 @@ static void test_torn_start(void **state)
     char *start = path_join(attempt, LAYOUT_START);
     assert_int_equal(file_kind_at(start), FILE_ABSENT); /* so that nothing looks started */
     free(start);
-    assert_int_equal(dir_remove(folder, &err), 0);
+    scratch_remove(folder);
     free(attempt);
 }
 
@@ -116,11 +114,10 @@ static void test_torn_start(void **state)
 static void test_torn_start_of_a_living_tree(void **state)
 {
     (void)state;
-    char folder[] = "/tmp/examine_test_XXXXXX";
+    char *folder = scratch_make();
     struct examination x;
     struct err err;
     int status = 0;
-    assert_non_null(mkdtemp(folder));
     char *attempt = path_join(folder, "cells/arm=a/train/attempt-0001-" ID);
     char *task = xasprintf("PREREG_TASK=%s/task.json", attempt);
     char *argv[] = {(char[]){"sleep"}, (char[]){"600"}, NULL};
@@ -137,7 +134,7 @@ static void test_torn_start_of_a_living_tree(void **state)
     assert_int_equal(WTERMSIG(status), SIGKILL);
     assert_int_equal(x.finding, FOUND_ENDED);
     assert_int_equal(x.end.reason, END_LOST);
-    assert_int_equal(dir_remove(folder, &err), 0);
+    scratch_remove(folder);
     free(task);
     free(attempt);
 }
@@ -146,11 +143,10 @@ static void test_torn_start_of_a_living_tree(void **state)
 static void test_older_shim(void **state)
 {
     (void)state;
-    char folder[] = "/tmp/examine_test_XXXXXX";
+    char *folder = scratch_make();
     struct examination x;
     struct err err;
     int fd = -1;
-    assert_non_null(mkdtemp(folder));
     char *attempt = path_join(folder, "cells/arm=a/train/attempt-0001-" ID);
     char *lock = path_join(attempt, "shim.lock");
     assert_int_equal(dir_make(attempt, 0700, &err), 0);
@@ -180,7 +176,7 @@ static void test_older_shim(void **state)
     assert_int_equal(x.finding, FOUND_ENDED);
     assert_int_equal(file_kind_at(lock), FILE_REGULAR);
     free(exit_file);
-    assert_int_equal(dir_remove(folder, &err), 0);
+    scratch_remove(folder);
     free(lock);
     free(attempt);
 }

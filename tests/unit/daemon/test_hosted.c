@@ -7,6 +7,7 @@
 #include "daemon/program/hosted.h"
 #include "daemon/shell/attempts.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 
 struct change {
     enum row_kind kind;
@@ -147,8 +148,7 @@ static void test_attempt_folder(void **state)
     struct plan_program program = {.cells = &cell, .n_cells = 1, .stages = &stage, .n_stages = 1};
     struct bundle bundle = {.refs = 1, .program = &program};
     struct err err;
-    char dir[] = "/tmp/hosted_test_XXXXXX";
-    assert_non_null(mkdtemp(dir));
+    char *dir = scratch_make();
     struct hosted *h = hosted_new(1, dir, "little-00000000");
     h->plan = &bundle;
     h->n_tasks = 1;
@@ -171,7 +171,7 @@ static void test_attempt_folder(void **state)
     }
     h->plan = NULL;
     hosted_free(h);
-    assert_int_equal(dir_remove(dir, &err), 0);
+    scratch_remove(dir);
 }
 
 /* The same of one that runs: what it did since it was first seen, and by the monotonic clock. */

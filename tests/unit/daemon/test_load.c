@@ -110,7 +110,7 @@ static int set_up(void **state)
     struct store_submission submission = {SCRATCH_ID, root_make("root"), {1763694202000}, {0}};
     struct err err = {0};
     uint32_t no = 0;
-    sh->state = scratch_make();
+    sh->state = state_folder_make();
     f->program = program_make(1);
     must(store_open(sh->state, STORE_OWNER, &sh->store, &err), &err);
     must(store_program_create(sh->store, f->program, &submission, &no, &err), &err);

@@ -21,6 +21,7 @@
 #include "daemon/rpc/owner.h"
 #include "daemon/rpc/schema.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 
 struct holder {
     char *state;
@@ -32,11 +33,9 @@ struct holder {
 static int setup(void **state)
 {
     struct holder *h = xcalloc(1, sizeof(*h));
-    char folder[] = "/tmp/prereg-owner-XXXXXX";
-    assert_non_null(mkdtemp(folder));
-    h->state = xstrdup(folder);
-    h->lock = path_join(folder, "state.lock");
-    h->socket = path_join(folder, LAYOUT_SOCKET);
+    h->state = scratch_make();
+    h->lock = path_join(h->state, "state.lock");
+    h->socket = path_join(h->state, LAYOUT_SOCKET);
     *state = h;
     return 0;
 }
@@ -44,15 +43,13 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct holder *h = *state;
-    struct err err;
     if (h->pid > 0) {
         (void)kill(h->pid, SIGKILL);
         (void)waitpid(h->pid, NULL, 0);
     }
-    assert_int_equal(dir_remove(h->state, &err), 0);
+    scratch_remove(h->state);
     free(h->socket);
     free(h->lock);
-    free(h->state);
     free(h);
     return 0;
 }

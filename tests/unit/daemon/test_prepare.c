@@ -208,7 +208,7 @@ static void test_objects(void **state)
         }
         change_unseen(h, &m);
         int rc = prepare_check_bytes(h, h->bundle, w.folder, &why, &err);
-        char *text = read_text(m.path);
+        char *text = scratch_read(m.path);
         if (changed) {
             assert_int_equal(rc, ERR_LOCK);
             assert_int_equal(why, START_FAILED_LOCK);

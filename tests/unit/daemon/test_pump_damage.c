@@ -113,7 +113,7 @@ static int set_up(void **state)
                                      .damaged = damaged,
                                      .withheld = withheld};
     struct err err = {0};
-    f->dir = scratch_make();
+    f->dir = state_folder_make();
     f->program = program_make(2);
     must(store_open(f->dir, STORE_OWNER, &f->store, &err), &err);
     core_config_default(&config);

@@ -75,7 +75,7 @@ static int set_up(void **state)
         .ctx = f, .committing = committing, .committed = committed, .act = act};
     struct store_submission submission = {SCRATCH_ID, root_make("root"), {1763694202000}, {0}};
     struct err err = {0};
-    f->dir = scratch_make();
+    f->dir = state_folder_make();
     f->program = program_make(1);
     must(store_open(f->dir, STORE_OWNER, &f->store, &err), &err);
     must(store_program_create(f->store, f->program, &submission, &f->no, &err), &err);

@@ -9,6 +9,7 @@
 #include "daemon/program/inputs.h"
 #include "daemon/program/result.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 
 #define ID    "5f0e7c1a-0d5a-4a0e-9a39-3b8f6f3f4b10"
 #define EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -31,30 +32,21 @@ static const char plan[] =
     "[exclusion]\nbudget = 0.1\n";
 
 struct fixture {
-    char folder[64];
+    char *folder;
     char *attempt;
     struct plan_program *program;
     struct lock *lock;
 };
-
-static void write_file(const char *folder, const char *name, const char *text)
-{
-    struct err err;
-    char *path = path_join(folder, name);
-    assert_int_equal(file_write_atomic(path, text, strlen(text), 0700, &err), 0);
-    free(path);
-}
 
 static int set_up(void **state)
 {
     struct fixture *f = xcalloc(1, sizeof(*f));
     struct diag diag;
     struct err err;
-    memcpy(f->folder, "/tmp/result_test_XXXXXX", sizeof("/tmp/result_test_XXXXXX"));
-    assert_non_null(mkdtemp(f->folder));
-    write_file(f->folder, "worker", "#!/bin/sh\n");
-    write_file(f->folder, "items.jsonl", "");
-    write_file(f->folder, "grid.toml", plan);
+    f->folder = scratch_make();
+    free(scratch_write(f->folder, "worker", "#!/bin/sh\n", 0700));
+    free(scratch_write(f->folder, "items.jsonl", "", 0700));
+    free(scratch_write(f->folder, "grid.toml", plan, 0700));
     char *path = path_join(f->folder, "grid.toml");
     diag_init(&diag, path);
     if (program_load(path, &f->program, &diag, &err) != 0) {
@@ -65,7 +57,7 @@ static int set_up(void **state)
     free(path);
     f->attempt = path_join(f->folder, "attempt");
     assert_int_equal(dir_make(f->attempt, 0700, &err), 0);
-    write_file(f->attempt, "weights.bin", "");
+    free(scratch_write(f->attempt, "weights.bin", "", 0700));
     *state = f;
     return lock_build(f->program, NULL, NULL, &f->lock, &err);
 }
@@ -73,13 +65,12 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
-    struct err err;
-    int rc = dir_remove(f->folder, &err);
+    scratch_remove(f->folder);
     lock_free(f->lock);
     program_free(f->program);
     free(f->attempt);
     free(f);
-    return rc;
+    return 0;
 }
 
 static void verify(const struct fixture *f, struct result_check *c)
@@ -145,7 +136,7 @@ static void test_samples(void **state)
     for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
         CHECK_ROW("%s", samples[i].text);
         struct result_check c;
-        write_file(f->attempt, LAYOUT_RESULT, samples[i].text);
+        free(scratch_write(f->attempt, LAYOUT_RESULT, samples[i].text, 0700));
         verify(f, &c);
         if (c.verdict != samples[i].verdict || strstr(c.why, samples[i].why) == NULL) {
             fail_msg("%s: %d, %s", samples[i].text, (int)c.verdict, c.why);
@@ -159,7 +150,7 @@ static void test_a_link_is_no_result(void **state)
 {
     const struct fixture *f = *state;
     struct result_check c;
-    write_file(f->folder, "elsewhere.json", samples[0].text);
+    free(scratch_write(f->folder, "elsewhere.json", samples[0].text, 0700));
     char *path = path_join(f->attempt, LAYOUT_RESULT);
     assert_int_equal(symlink("../elsewhere.json", path), 0);
     verify(f, &c);
@@ -173,13 +164,13 @@ static void test_accepted_stays_as_it_was(void **state)
     struct result_check c;
     struct err err;
     cJSON *again = NULL;
-    write_file(f->attempt, LAYOUT_RESULT, samples[0].text);
+    free(scratch_write(f->attempt, LAYOUT_RESULT, samples[0].text, 0700));
     verify(f, &c);
     char *path = path_join(f->attempt, LAYOUT_RESULT);
     assert_int_equal(accepted_read(path, &c.digest, &again, &err), 0);
     assert_true(cJSON_Compare(again, c.json, true));
     cJSON_Delete(again);
-    write_file(f->attempt, LAYOUT_RESULT, samples[1].text);
+    free(scratch_write(f->attempt, LAYOUT_RESULT, samples[1].text, 0700));
     assert_int_equal(accepted_read(path, &c.digest, &again, &err), ERR_CORRUPT);
     assert_null(again);
     cJSON_Delete(c.json);
@@ -209,7 +200,7 @@ static void test_inputs(void **state)
     char *folder = path_join(f->folder, "train");
     struct err err;
     assert_int_equal(dir_make(folder, 0700, &err), 0);
-    write_file(folder, LAYOUT_RESULT, accepted);
+    free(scratch_write(folder, LAYOUT_RESULT, accepted, 0700));
     struct accepted train = {.stage = "train",
                              .task = name,
                              .folder = folder,
@@ -223,7 +214,7 @@ static void test_inputs(void **state)
                                              .inputs = &list,
                                              .folder = f->attempt,
                                              .attempt = ID};
-        write_file(f->attempt, LAYOUT_RESULT, cases[i].text);
+        free(scratch_write(f->attempt, LAYOUT_RESULT, cases[i].text, 0700));
         result_verify(&source, &c);
         assert_int_equal(c.verdict, cases[i].verdict);
         assert_non_null(strstr(c.why, cases[i].why));

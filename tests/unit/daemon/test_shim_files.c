@@ -11,17 +11,17 @@
 #include "base/xalloc.h"
 #include "daemon/shim/files.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 
 struct fixture {
-    char folder[40];
+    char *folder;
     char attempt[UUID_TEXT_SIZE];
 };
 
 static int set_up(void **state)
 {
     struct fixture *f = xcalloc(1, sizeof(*f));
-    (void)snprintf(f->folder, sizeof(f->folder), "/tmp/shim_files_test_XXXXXX");
-    assert_non_null(mkdtemp(f->folder));
+    f->folder = scratch_make();
     uuid_make(f->attempt);
     *state = f;
     return 0;
@@ -30,10 +30,9 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
-    struct err err;
-    int rc = dir_remove(f->folder, &err);
+    scratch_remove(f->folder);
     free(f);
-    return rc;
+    return 0;
 }
 
 static void test_torn_files_are_corrupt_not_trusted(void **state)

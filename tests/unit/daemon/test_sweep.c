@@ -7,17 +7,7 @@
 #include "base/xalloc.h"
 #include "daemon/program/sweep.h"
 #include "tests/unit/check.h"
-
-static void put(const char *root, const char *name)
-{
-    struct err err;
-    char *path = path_join(root, name);
-    char *folder = path_folder(path);
-    assert_int_equal(dir_make(folder, 0700, &err), 0);
-    assert_int_equal(file_write_atomic(path, "x", 1, 0600, &err), 0);
-    free(folder);
-    free(path);
-}
+#include "tests/unit/scratch.h"
 
 static bool is_there(const char *root, const char *name)
 {
@@ -46,13 +36,11 @@ static void test_attempts(void **state)
         {"a1/items.tmp", true}, /* a worker's own */
         {"a1/events.jsonl", true},
     };
-    char root[] = "/tmp/sweep_test_XXXXXX";
-    struct err err;
+    char *root = scratch_make();
     char *folders[3];
-    assert_non_null(mkdtemp(root));
     for (size_t i = 0; i < ARRAY_LEN(FILES); i++) {
         CHECK_ROW("%s", FILES[i].name);
-        put(root, FILES[i].name);
+        scratch_put(root, FILES[i].name, "x");
     }
     for (int i = 0; i < 3; i++) {
         folders[i] = xasprintf("%s/a%d", root, 3 - i);
@@ -66,7 +54,7 @@ static void test_attempts(void **state)
     for (int i = 0; i < 3; i++) {
         free(folders[i]);
     }
-    assert_int_equal(dir_remove(root, &err), 0);
+    scratch_remove(root);
 }
 
 /* What may be written this very moment stays. */
@@ -75,19 +63,17 @@ static void test_state(void **state)
     (void)state;
     static const char *const OLD[] = {".a.b.tmp", "objects/.a.b.tmp", "programs/p-1/.a.b.tmp",
                                       "programs/p-1/report/.a.b.tmp"};
-    char root[] = "/tmp/sweep_test_XXXXXX";
-    struct err err;
-    assert_non_null(mkdtemp(root));
+    char *root = scratch_make();
     for (size_t i = 0; i < ARRAY_LEN(OLD); i++) {
         CHECK_ROW("%s", OLD[i]);
         char *path = xasprintf("%s/%s", root, OLD[i]);
-        put(root, OLD[i]);
+        scratch_put(root, OLD[i], "x");
         struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
         assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
         free(path);
     }
-    put(root, "programs/p-1/.young.b.tmp");
-    put(root, "programs/p-1/grid.toml");
+    scratch_put(root, "programs/p-1/.young.b.tmp", "x");
+    scratch_put(root, "programs/p-1/grid.toml", "x");
     sweep_state(root);
     for (size_t i = 0; i < ARRAY_LEN(OLD); i++) {
         CHECK_ROW("%s", OLD[i]);
@@ -95,7 +81,7 @@ static void test_state(void **state)
     }
     assert_true(is_there(root, "programs/p-1/.young.b.tmp"));
     assert_true(is_there(root, "programs/p-1/grid.toml"));
-    assert_int_equal(dir_remove(root, &err), 0);
+    scratch_remove(root);
 }
 
 int main(void)

@@ -1,8 +1,9 @@
-/* What the tests of this room share: programs from text, scratch folders, small files. */
+/* What the tests of this room share: programs from text. */
 #ifndef TESTS_UNIT_PREREG_SUPPORT_H
 #define TESTS_UNIT_PREREG_SUPPORT_H
 
 #include "prereg/program/program.h"
+#include "tests/unit/scratch.h"
 
 /* A small whole program that loads: two factors, two stages, one measure, one input. */
 extern const char *const SMALL_PROGRAM;
@@ -13,12 +14,5 @@ struct plan_program *program_of(const char *text, const char *folder);
 char *diagnostics_of(const char *text);
 /* text with the first `from` replaced by `to`; fails the test when there is none; heap. */
 char *text_replace(const char *text, const char *from, const char *to);
-
-/* A fresh folder below $TMPDIR; remove with scratch_remove(). */
-char *scratch_make(void);
-void scratch_remove(char *folder);
-/* Writes folder/name and gives its path; heap. */
-char *scratch_write(const char *folder, const char *name, const char *text, unsigned mode);
-char *read_text(const char *path);
 
 #endif

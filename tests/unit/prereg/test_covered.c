@@ -95,7 +95,7 @@ static void test_every_value(void **state)
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         CHECK_ROW("%s", names[i]);
         char *path = xasprintf(FIXTURES "%s.toml", names[i]);
-        char *text = read_text(path);
+        char *text = scratch_read(path);
         check_program(program_of(text, NULL));
         free(text);
         free(path);

@@ -65,7 +65,7 @@ static void test_write_and_read(void **state)
     struct lock *again = NULL;
     struct err err = {0};
     assert_int_equal(lock_write(lock, w->lock_path, false, &err), 0);
-    char *first = read_text(w->lock_path);
+    char *first = scratch_read(w->lock_path);
     assert_int_equal(lock_read(w->lock_path, &again, &err), 0);
     assert_string_equal(again->root, lock->root);
     assert_int_equal(lock_verify(p, again, LOCK_ALL, NULL, NULL, &err), 0);
@@ -82,7 +82,7 @@ static void test_write_and_read(void **state)
     /* locking the same again changes no byte, whatever the clock says */
     struct lock *later = lock_of(p);
     assert_int_equal(lock_write(later, w->lock_path, false, &err), 0);
-    char *second = read_text(w->lock_path);
+    char *second = scratch_read(w->lock_path);
     assert_string_equal(first, second);
     free(second);
     free(first);
@@ -328,7 +328,7 @@ static void test_tampering(void **state)
     struct lock *lock = lock_of(p);
     struct err err = {0};
     assert_int_equal(lock_write(lock, w->lock_path, false, &err), 0);
-    char *whole = read_text(w->lock_path);
+    char *whole = scratch_read(w->lock_path);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CHECK_ROW("%s", cases[i][0]);
         struct lock *read = NULL;
@@ -384,11 +384,11 @@ static void test_a_time_to_come(void **state)
     json_put_string(late->json, "time", "2999-01-01T00:00:00.000Z");
     assert_int_equal(lock_write(late, w->lock_path, false, &err), 0);
     assert_int_equal(lock_write(lock, w->lock_path, false, &err), ERR_LOCK);
-    char *left = read_text(w->lock_path);
+    char *left = scratch_read(w->lock_path);
     assert_non_null(strstr(left, "2999"));
     free(left);
     assert_int_equal(lock_write(lock, w->lock_path, true, &err), 0);
-    left = read_text(w->lock_path);
+    left = scratch_read(w->lock_path);
     assert_null(strstr(left, "2999"));
     free(left);
     lock_free(late);
@@ -405,7 +405,7 @@ static void test_other_versions(void **state)
     struct err err = {0};
     assert_int_equal(lock_read(w->lock_path, &read, &err), ERR_NOT_FOUND);
     assert_int_equal(lock_write(lock, w->lock_path, false, &err), 0);
-    char *whole = read_text(w->lock_path);
+    char *whole = scratch_read(w->lock_path);
     char *text = text_replace(whole, "\"schema\": 1", "\"schema\": 2");
     free(scratch_write(w->folder, "grid.toml.lock", text, 0600));
     assert_int_equal(lock_read(w->lock_path, &read, &err), ERR_VERSION);

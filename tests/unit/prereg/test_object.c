@@ -85,7 +85,7 @@ static void test_source_may_change_after_storing(void **state)
     assert_int_equal(object_store_all(w.p, w.lock, w.state, NULL, &err), 0);
     free(scratch_write(w.folder, "worker.sh", "#!/bin/sh\nexit 9\n", 0700));
     assert_int_equal(object_argv(&home, 0, &argv, &err), 0);
-    char *content = read_text(argv[0]);
+    char *content = scratch_read(argv[0]);
     assert_string_equal(content, "#!/bin/sh\nexit 0\n");
     free(content);
     object_argv_free(argv);
@@ -107,7 +107,7 @@ static void test_torn_copies_are_seen_and_mended(void **state)
         assert_int_equal(gone ? unlink(copy) : truncate(copy, 3), 0);
         assert_int_equal(object_argv(&home, 0, &argv, &err), 0);
         assert_string_equal(argv[0], copy);
-        char *content = read_text(copy);
+        char *content = scratch_read(copy);
         assert_string_equal(content, "#!/bin/sh\nexit 0\n");
         free(content);
         object_argv_free(argv);
@@ -205,7 +205,7 @@ static void test_recorded_drift_runs_what_is_there(void **state)
     assert_int_equal(object_store_all(w.p, w.lock, w.state, &notes, &err), 0);
     assert_non_null(strstr(notes.buf, "files../worker.sh: locked "));
     assert_int_equal(object_argv(&home, 0, &argv, &err), 0);
-    char *content = read_text(argv[0]);
+    char *content = scratch_read(argv[0]);
     assert_string_equal(content, "#!/bin/sh\nexit 9\n");
     free(content);
     object_argv_free(argv);

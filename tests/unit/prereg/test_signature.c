@@ -130,7 +130,7 @@ static void test_other_namespace(void **state)
     struct err err = {0};
     program_run(w->folder, "ssh-keygen -q -Y sign -n file -f alice message");
     char *sig = path_join(w->folder, "message.sig");
-    char *armored = read_text(sig);
+    char *armored = scratch_read(sig);
     assert_int_equal(signature_check(armored, MESSAGE, strlen(MESSAGE), NULL, &c, &err), ERR_LOCK);
     assert_false(c.valid);
     signature_check_release(&c);

@@ -26,7 +26,7 @@ void fixture_begin(struct fixture *f)
 {
     struct err err = {0};
     struct store_submission s = {SCRATCH_ID, root_make("root"), {1763694202000}, {0}};
-    f->dir = scratch_make();
+    f->dir = state_folder_make();
     f->program = program_make(3);
     fixture_open(f);
     assert_int_equal(store_program_create(f->store, f->program, &s, &f->no, &err), 0);

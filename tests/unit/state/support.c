@@ -7,22 +7,14 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 
-char *scratch_make(void)
+char *state_folder_make(void)
 {
     struct err err = {0};
-    char *dir = xstrdup("/tmp/preregd-state-XXXXXX");
-    assert_non_null(mkdtemp(dir));
+    char *dir = scratch_make();
     char *folder = xasprintf("%s/programs/%s", dir, SCRATCH_ID);
     assert_int_equal(dir_make(folder, 0700, &err), 0);
     free(folder);
     return dir;
-}
-
-void scratch_remove(char *dir)
-{
-    struct err err = {0};
-    assert_int_equal(dir_remove(dir, &err), 0);
-    free(dir);
 }
 
 char *scratch_path(const char *dir, const char *name)

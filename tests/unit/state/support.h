@@ -4,13 +4,12 @@
 
 #include "prereg/program/program.h"
 #include "state/store/store.h"
+#include "tests/unit/scratch.h"
 
 #define SCRATCH_ID "little-00000000"
 
-/* A fresh folder with programs/little-00000000/ in it; the caller frees the name after
- * scratch_remove. */
-char *scratch_make(void);
-void scratch_remove(char *dir);
+/* A fresh folder with programs/little-00000000/ in it; for scratch_remove(). */
+char *state_folder_make(void);
 char *scratch_path(const char *dir, const char *name); /* in the program's folder */
 
 /* n_cells cells of two stages: train, and an evaluation after it whose results are sealed. */

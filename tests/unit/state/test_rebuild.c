@@ -205,7 +205,7 @@ static int setup(void **state)
     struct fixture *f = xcalloc(1, sizeof(*f));
     struct err err = {0};
     struct digest root;
-    f->dir = scratch_make();
+    f->dir = state_folder_make();
     open_store(f); /* before there is the folder: it would be an unfinished submission */
     make_lock(f, &root);
     assert_int_equal(
@@ -450,7 +450,7 @@ static void test_journal_foreign(void **state)
     struct err err = {0};
     struct store *other = NULL;
     struct plan_program *p = program_make(4);
-    char *dir = scratch_make();
+    char *dir = state_folder_make();
     char *theirs = scratch_path(dir, "journal.jsonl");
     char *ours = path_join(f->folder, "journal.jsonl");
     uint32_t no = 0;

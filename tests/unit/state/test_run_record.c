@@ -89,7 +89,7 @@ static void open_scene(struct scene *s, bool with_store)
         .id = SCRATCH_ID, .root = root_make("root"), .time = {1763694202000}};
     *s = (struct scene){.program = program_make(N_CELLS), .seq = 1};
     if (with_store) {
-        s->dir = scratch_make();
+        s->dir = state_folder_make();
         assert_int_equal(store_open(s->dir, STORE_OWNER, &s->store, &err), 0);
         assert_int_equal(store_program_create(s->store, s->program, &submission, &s->no, &err), 0);
     }

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/evidence/linked_results.h"
 
@@ -296,32 +297,20 @@ static void test_doubled_record(void **state)
     program_free(p);
 }
 
-static void write_file(const char *folder, const char *relative, const char *text)
-{
-    struct err err;
-    char *path = path_join(folder, relative);
-    char *parent = path_folder(path);
-    assert_int_equal(dir_make(parent, 0700, &err), 0);
-    assert_int_equal(file_write_atomic(path, text, strlen(text), 0600, &err), 0);
-    free(parent);
-    free(path);
-}
-
 static void test_gather(void **state)
 {
-    char folder[] = "/tmp/preregd-gather-XXXXXX";
+    char *folder = scratch_make();
     struct plan_program *p = fixture_program(toml);
     struct evidence e;
     struct err err;
     (void)state;
-    assert_non_null(mkdtemp(folder));
-    write_file(folder, "arch=x/train/attempt-0001/result.json",
-               "{\"metrics\":{\"loss\":{\"value\":2}}}");
+    scratch_put(folder, "arch=x/train/attempt-0001/result.json",
+                "{\"metrics\":{\"loss\":{\"value\":2}}}");
     char *link = path_join(folder, "arch=x/train/result.json");
     assert_int_equal(symlink("attempt-0001/result.json", link), 0);
     /* An attempt whose result is not linked is no result. */
-    write_file(folder, "arch=y/train/attempt-0001/result.json",
-               "{\"metrics\":{\"loss\":{\"value\":9}}}");
+    scratch_put(folder, "arch=y/train/attempt-0001/result.json",
+                "{\"metrics\":{\"loss\":{\"value\":9}}}");
     cJSON *ends = parse(
         "[{\"cell\":\"arch=x\",\"stage\":\"train\",\"end\":\"done\"},"
         "{\"cell\":\"arch=x\",\"stage\":\"exam\",\"end\":\"blocked\",\"cause\":\"oom\","
@@ -341,7 +330,7 @@ static void test_gather(void **state)
     assert_int_equal(e.tasks[3].end, TASK_END_NEVER_RUN);
     evidence_release(&e);
     /* A linked result that cannot be read is said, not skipped. */
-    write_file(folder, "arch=y/exam/result.json", "{\"metrics\":");
+    scratch_put(folder, "arch=y/exam/result.json", "{\"metrics\":");
     evidence_init(&e, p);
     assert_int_equal(gather_evidence(&e, folder, NULL, &err), ERR_SYNTAX);
     assert_non_null(strstr(err.msg, "arch=y/exam/result.json"));
@@ -353,7 +342,7 @@ static void test_gather(void **state)
     assert_int_equal(gather_evidence(&e, folder, NULL, &err), ERR_NOT_FOUND);
     assert_non_null(strstr(err.msg, "arch=x/train/result.json"));
     evidence_release(&e);
-    assert_int_equal(dir_remove(folder, &err), 0);
+    scratch_remove(folder);
     cJSON_Delete(ends);
     free(link);
     program_free(p);

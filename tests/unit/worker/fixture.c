@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/worker/fixture.h"
 
 #define WORKER           TEST_BIN_DIR "/prereg-train"
@@ -57,11 +58,9 @@ static void write_corpora(const struct fixture *f)
 
 int fixture_set_up(void **state)
 {
-    char template[] = "/tmp/prereg-worker-XXXXXX";
     struct fixture *f = xcalloc(1, sizeof(*f));
 
-    assert_non_null(mkdtemp(template));
-    f->folder = xstrdup(template);
+    f->folder = scratch_make();
     f->corpus = path_join(f->folder, "corpus.jsonl");
     f->corpus_b = path_join(f->folder, "corpus.txt");
     write_corpora(f);
@@ -79,11 +78,9 @@ void fixture_forget(struct fixture *f)
 int fixture_tear_down(void **state)
 {
     struct fixture *f = *state;
-    struct err err;
 
     fixture_forget(f);
-    (void)!dir_remove(f->folder, &err);
-    free(f->folder);
+    scratch_remove(f->folder);
     free(f->corpus);
     free(f->corpus_b);
     free(f);

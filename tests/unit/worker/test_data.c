@@ -6,36 +6,16 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 #include "worker/data/philox.h"
 #include "worker/data/shard.h"
 #include "worker/data/source.h"
 #include "worker/train/data.h"
 
-static char *scratch; /* this test's folder */
-
-static int set_up(void **state)
-{
-    char template[] = "/tmp/prereg-data-XXXXXX";
-
-    (void)state;
-    scratch = xstrdup(mkdtemp(template));
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct err err;
-
-    (void)state;
-    (void)!dir_remove(scratch, &err);
-    free(scratch);
-    return 0;
-}
-
 static char *write_text(const char *name, const char *text, size_t len)
 {
     struct err err = {0};
-    char *path = path_join(scratch, name);
+    char *path = path_join(scratch_folder, name);
 
     if (file_write_atomic(path, text, len, 0644, &err) < 0)
         fail_msg("%s", err.msg);
@@ -163,7 +143,7 @@ static void test_sources(void **state)
     struct tokenizer *tok = bytes();
     struct corpus c;
     struct err err = {0};
-    char *sub = path_join(scratch, "folder");
+    char *sub = path_join(scratch_folder, "folder");
 
     corpus_init(&c);
     assert_int_equal(dir_make(sub, 0755, &err), 0);
@@ -227,7 +207,7 @@ static void test_bad_sources(void **state)
         struct corpus c;
         struct err err = {0};
         char *path = cases[i].name == NULL
-                         ? path_join(scratch, "absent")
+                         ? path_join(scratch_folder, "absent")
                          : write_text(cases[i].name, cases[i].text, strlen(cases[i].text));
         corpus_init(&c);
         int rc = source_read(path, tok, &c, &err);
@@ -271,7 +251,7 @@ static void test_shard(void **state)
     struct corpus c, back;
     struct err err = {0};
     struct strbuf body = STRBUF_INIT;
-    char *path = path_join(scratch, "s.bin");
+    char *path = path_join(scratch_folder, "s.bin");
 
     corpus_init(&c);
     corpus_init(&back);
@@ -443,14 +423,14 @@ int main(void)
         cmocka_unit_test(test_permutation),
         cmocka_unit_test(test_normal),
         cmocka_unit_test(test_tokenizer),
-        cmocka_unit_test_setup_teardown(test_sources, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_unseparated_text, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_byte_order_mark, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_bad_sources, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_shard, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_split, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_order, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_epoch_covers_everything, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_sources, scratch_enter, scratch_leave),
+        cmocka_unit_test_setup_teardown(test_unseparated_text, scratch_enter, scratch_leave),
+        cmocka_unit_test_setup_teardown(test_byte_order_mark, scratch_enter, scratch_leave),
+        cmocka_unit_test_setup_teardown(test_bad_sources, scratch_enter, scratch_leave),
+        cmocka_unit_test_setup_teardown(test_shard, scratch_enter, scratch_leave),
+        cmocka_unit_test_setup_teardown(test_split, scratch_enter, scratch_leave),
+        cmocka_unit_test_setup_teardown(test_order, scratch_enter, scratch_leave),
+        cmocka_unit_test_setup_teardown(test_epoch_covers_everything, scratch_enter, scratch_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,30 +6,10 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 #include "worker/report/events.h"
 #include "worker/report/result.h"
 #include "worker/report/task.h"
-
-static char *scratch;
-
-static int set_up(void **state)
-{
-    char template[] = "/tmp/prereg-report-XXXXXX";
-
-    (void)state;
-    scratch = xstrdup(mkdtemp(template));
-    return chdir(scratch);
-}
-
-static int tear_down(void **state)
-{
-    struct err err;
-
-    (void)state;
-    (void)!dir_remove(scratch, &err);
-    free(scratch);
-    return chdir("/");
-}
 
 static void write_text(const char *name, const char *text)
 {
@@ -218,11 +198,11 @@ static void test_exit_codes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_task, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_bad_tasks, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_events, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_events_failure_is_kept, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_result, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_task, scratch_enter, scratch_leave),
+        cmocka_unit_test_setup_teardown(test_bad_tasks, scratch_enter, scratch_leave),
+        cmocka_unit_test_setup_teardown(test_events, scratch_enter, scratch_leave),
+        cmocka_unit_test_setup_teardown(test_events_failure_is_kept, scratch_enter, scratch_leave),
+        cmocka_unit_test_setup_teardown(test_result, scratch_enter, scratch_leave),
         cmocka_unit_test(test_exit_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

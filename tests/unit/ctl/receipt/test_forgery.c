@@ -17,6 +17,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/ctl/receipt/fixture.h"
 #include "tests/unit/ctl/receipt/forger.h"
+#include "tests/unit/scratch.h"
 
 #define TEXT_MAX ((size_t)1 << 24)
 
@@ -25,7 +26,7 @@ static const char *const NAMES[] = {RECEIPT_JOURNAL,    RECEIPT_RECORDS,  RECEIP
                                     RECEIPT_STATEMENT,  RECEIPT_SUMS};
 
 struct world {
-    char folder[64];
+    char *folder;
     char *program;
     struct export_made made;
     struct strbuf was[ARRAY_LEN(NAMES)];
@@ -58,8 +59,7 @@ static int set_up(void **state)
     static const struct fixture f = {.n_seeds = 2, .n_evals = 1, .n_metrics = 1};
     struct world *w = xcalloc(1, sizeof(*w));
     struct err err = {0};
-    (void)snprintf(w->folder, sizeof(w->folder), "forgery-XXXXXX");
-    assert_non_null(mkdtemp(w->folder));
+    w->folder = scratch_make();
     char *out = path_join(w->folder, "out");
     int rc = fixture_make(&f, w->folder, &w->program, &err);
     rc = rc == 0 ? receipt_export(&(struct export_spec){.program_folder = w->program, .out = out},
@@ -79,15 +79,14 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct world *w = *state;
-    struct err err;
-    int rc = dir_remove(w->folder, &err);
+    scratch_remove(w->folder);
     for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
         strbuf_release(&w->was[i]);
     }
     export_made_release(&w->made);
     free(w->program);
     free(w);
-    return rc;
+    return 0;
 }
 
 /* ---- changing ---- */

@@ -17,7 +17,7 @@
 static int set_up(void **state)
 {
     static const struct fixture f = {.n_seeds = 2, .n_evals = 1, .n_metrics = 1};
-    return world_make(&f, "mutation-XXXXXX", state);
+    return world_make(&f, state);
 }
 
 /* ---- changing files ---- */

@@ -19,7 +19,7 @@
 static int set_up(void **state)
 {
     static const struct fixture f = {.n_seeds = 2, .n_evals = 2, .n_metrics = 2};
-    return world_make(&f, "receipt-XXXXXX", state);
+    return world_make(&f, state);
 }
 
 static void test_whole(void **state)

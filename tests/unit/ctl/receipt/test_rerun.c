@@ -14,6 +14,7 @@
 #include "prereg/lock/lock.h"
 #include "tests/unit/check.h"
 #include "tests/unit/ctl/receipt/fixture.h"
+#include "tests/unit/scratch.h"
 
 /* ---- comparing ---- */
 
@@ -161,7 +162,7 @@ static void test_names(void **state)
 /* ---- in a receipt ---- */
 
 struct world {
-    char folder[64];
+    char *folder;
     char *folder_of_program;
     struct plan_program *program;
     struct lock *lock;
@@ -184,8 +185,7 @@ static int set_up(void **state)
     struct world *w = xcalloc(1, sizeof(*w));
     struct err err = {0};
     struct diag diag;
-    (void)snprintf(w->folder, sizeof(w->folder), "rerun-XXXXXX");
-    assert_non_null(mkdtemp(w->folder));
+    w->folder = scratch_make();
     int rc = fixture_make(&f, w->folder, &w->folder_of_program, &err);
     assert_int_equal(rc, 0);
     char *grid = path_join(w->folder_of_program, "grid.toml");
@@ -204,14 +204,13 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct world *w = *state;
-    struct err err;
-    int rc = dir_remove(w->folder, &err);
+    scratch_remove(w->folder);
     cJSON_Delete(w->provenance);
     lock_free(w->lock);
     program_free(w->program);
     free(w->folder_of_program);
     free(w);
-    return rc;
+    return 0;
 }
 
 /* What a stage of a rerun of the second cell gave. */

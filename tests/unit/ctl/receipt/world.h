@@ -6,13 +6,13 @@
 #include "tests/unit/ctl/receipt/fixture.h"
 
 struct world {
-    char folder[64]; /* everything lies in it */
+    char *folder; /* everything lies in it */
     char *program;
     struct export_made made;
 };
 
 /* For a group's set-up and tear-down: *state is a struct world; `template` ends in six X. */
-int world_make(const struct fixture *f, const char *template, void **state);
+int world_make(const struct fixture *f, void **state);
 int world_drop(void **state);
 
 #endif

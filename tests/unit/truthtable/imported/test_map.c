@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 #include "truthtable/imported/import.h"
 #include "truthtable/imported/map.h"
 
@@ -24,19 +25,8 @@ static const char toml[] =
 
 struct lab {
     struct plan_program *p;
-    char folder[64];
+    char *folder;
 };
-
-static void write_file(const struct lab *at, const char *name, const char *text)
-{
-    struct err err;
-    char *path = path_join(at->folder, name);
-    char *folder = path_folder(path);
-    assert_int_equal(dir_make(folder, 0700, &err), 0);
-    assert_int_equal(file_write_atomic(path, text, strlen(text), 0600, &err), 0);
-    free(folder);
-    free(path);
-}
 
 static int set_up(void **state)
 {
@@ -49,14 +39,11 @@ static int set_up(void **state)
         return -1;
     }
     diag_release(&diag);
-    memcpy(at.folder, "/tmp/prereg-map-XXXXXX", sizeof("/tmp/prereg-map-XXXXXX"));
-    if (mkdtemp(at.folder) == NULL) {
-        return -1;
-    }
-    write_file(&at, "a*b_1/results_x.json", "{}");
-    write_file(&at, "aXb_1/results_y.json", "{}"); /* what a shell would take a*b for */
-    write_file(&at, "moe_1/results_x.json", "{}");
-    write_file(&at, "moe_2/results_x.json", "{}");
+    at.folder = scratch_make();
+    scratch_put(at.folder, "a*b_1/results_x.json", "{}");
+    scratch_put(at.folder, "aXb_1/results_y.json", "{}"); /* what a shell would take a*b for */
+    scratch_put(at.folder, "moe_1/results_x.json", "{}");
+    scratch_put(at.folder, "moe_2/results_x.json", "{}");
     *state = &at;
     return 0;
 }
@@ -64,9 +51,9 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct lab *at = *state;
-    struct err err;
     program_free(at->p);
-    return dir_remove(at->folder, &err);
+    scratch_remove(at->folder);
+    return 0;
 }
 
 static void test_pattern(void **state)
@@ -99,10 +86,10 @@ static void test_folder_of_a_pattern(void **state)
     struct map m;
     struct err err = {0};
     char *folder = path_join(at->folder, "of[1]*?");
-    write_file(at, "of[1]*?/moe_1/results_x.json", "{}");
-    write_file(at, "of[1]*?/map.json",
-               "{\"schema\":1,\"files\":[{\"cell\":\"arch=moe,seed=2\",\"results\":\"r.json\","
-               "\"samples\":\"s_*.jsonl\"}]}");
+    scratch_put(at->folder, "of[1]*?/moe_1/results_x.json", "{}");
+    scratch_put(at->folder, "of[1]*?/map.json",
+                "{\"schema\":1,\"files\":[{\"cell\":\"arch=moe,seed=2\",\"results\":\"r.json\","
+                "\"samples\":\"s_*.jsonl\"}]}");
     map_init(&m, at->p);
     assert_int_equal(map_add_pattern(&m, folder, "{arch}_{seed}/results_*.json", NULL, &err), 0);
     assert_int_equal(m.n_sources, 1);
@@ -146,8 +133,8 @@ static void test_file(void **state)
     const struct lab *at = *state;
     struct map m;
     struct err err = {0};
-    write_file(
-        at, "map.json",
+    scratch_put(
+        at->folder, "map.json",
         "{\"schema\":1,\"label\":\"x\",\"tasks\":{\"mmlu\":\"mine\"},\"metrics\":{\"mmlu\":"
         "{\"acc\":\"acc,none\"}},\"files\":[{\"cell\":\"arch=moe,seed=2\",\"stage\":"
         "\"mmlu\",\"results\":\"r.json\",\"samples\":\"s.jsonl\"}],\"records\":[\"t.json\"]}");
@@ -201,7 +188,7 @@ static void test_file_refused(void **state)
         CHECK_ROW("%s", cases[i].text);
         struct map m;
         struct err err = {0};
-        write_file(at, "bad.json", cases[i].text);
+        scratch_put(at->folder, "bad.json", cases[i].text);
         map_init(&m, at->p);
         int rc = map_read(&m, path, &err);
         if (rc == 0 || strstr(err.msg, cases[i].said) == NULL || strstr(err.msg, path) == NULL) {
@@ -246,7 +233,7 @@ static void test_records_exchanged(void **state)
     struct err err = {0};
     char hex[DIGEST_HEX_SIZE];
     const struct digest digest = digest_bytes(first, strlen(first));
-    write_file(at, "records.json", first);
+    scratch_put(at->folder, "records.json", first);
     map_init(&m, at->p);
     map_add_records(&m, at->folder, "records.json");
     exchanged = m.records[0];

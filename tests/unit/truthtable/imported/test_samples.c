@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 #include "truthtable/imported/samples.h"
 
 #define FIXTURES "tests/unit/truthtable/imported/fixtures"
@@ -164,8 +165,7 @@ static void test_changed(void **state)
     };
     struct imported_results r;
     read_results(&r, "0.4.3");
-    char folder[] = "/tmp/prereg-samples-XXXXXX";
-    assert_non_null(mkdtemp(folder));
+    char *folder = scratch_make();
     char *changed = path_join(folder, "changed.jsonl");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CHECK_ROW("%s", cases[i].task);
@@ -182,8 +182,7 @@ static void test_changed(void **state)
         strbuf_release(&said);
         free(path);
     }
-    assert_int_equal(unlink(changed), 0);
-    assert_int_equal(rmdir(folder), 0);
+    scratch_remove(folder);
     free(changed);
     results_release(&r);
 }

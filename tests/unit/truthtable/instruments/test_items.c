@@ -11,6 +11,7 @@
 #include "base/xalloc.h"
 #include "prereg/lock/lock.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/truthtable/instruments/told.h"
 #include "truthtable/evaluate/verdict_file.h"
 #include "truthtable/instruments/instruments.h"
@@ -325,17 +326,11 @@ static void test_crash(void **state)
 
 int main(void)
 {
-    char folder[] = "/tmp/instruments-items-XXXXXX";
-    struct err ignored;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),         cmocka_unit_test(test_long_line),
         cmocka_unit_test(test_many),          cmocka_unit_test(test_folder),
         cmocka_unit_test(test_folder_faults), cmocka_unit_test(test_other_verdict),
         cmocka_unit_test(test_crash),
     };
-    if (mkdtemp(folder) == NULL || chdir(folder) != 0) {
-        return 1;
-    }
-    int rc = cmocka_run_group_tests(tests, NULL, NULL);
-    return dir_remove(folder, &ignored) == 0 ? rc : 1;
+    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }

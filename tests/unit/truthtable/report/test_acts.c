@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 #include "truthtable/report/report_acts.h"
 
 #define AT "\"time\":\"2026-11-23T17:16:00.000Z\""
@@ -34,12 +35,11 @@ static void add_row(struct strbuf *text, const struct row *r)
 
 static void expect_acts(const struct row *rows, size_t n)
 {
-    char folder[] = "acts-XXXXXX";
+    char *folder = scratch_make();
     struct err err = {0};
     struct strbuf text = STRBUF_INIT;
     struct arena arena;
     struct report_acts acts;
-    assert_non_null(mkdtemp(folder));
     char *path = path_join(folder, "journal.jsonl");
     for (size_t i = 0; i < n; i++) {
         add_row(&text, &rows[i]);
@@ -54,7 +54,7 @@ static void expect_acts(const struct row *rows, size_t n)
     }
     report_acts_release(&acts);
     arena_release(&arena);
-    assert_int_equal(dir_remove(folder, &err), 0);
+    scratch_remove(folder);
     strbuf_release(&text);
     free(path);
 }

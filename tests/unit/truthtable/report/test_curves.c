@@ -9,29 +9,28 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 #include "truthtable/report/report_model.h"
 
 #define POINTS_KEPT ((size_t)2049)
 
 struct task {
-    char folder[32];
+    char *folder;
     struct arena arena;
     struct curve_set set;
 };
 
 static void task_begin(struct task *t)
 {
-    *t = (struct task){.folder = "curves-XXXXXX"};
-    assert_non_null(mkdtemp(t->folder));
+    *t = (struct task){.folder = scratch_make()};
     arena_init(&t->arena);
 }
 
 static void task_end(struct task *t)
 {
-    struct err err;
     curves_release(&t->set);
     arena_release(&t->arena);
-    assert_int_equal(dir_remove(t->folder, &err), 0);
+    scratch_remove(t->folder);
 }
 
 static void add_attempt(const struct task *t, int no, const struct strbuf *events)

@@ -13,6 +13,7 @@
 #include "prereg/lock/lock_sign.h"
 #include "tests/unit/check.h"
 #include "tests/unit/prereg/programs.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/truthtable/report/fixture.h"
 #include "truthtable/report/render.h"
 #include "truthtable/report/report_model.h"
@@ -23,8 +24,6 @@
 
 static const struct fixture floor_program = {
     .toml = "floor.toml", .height = 0.3, .no_curves = true};
-static char *scratch;
-
 struct page {
     struct strbuf html;
     struct strbuf md;
@@ -68,7 +67,7 @@ static void assert_never_says(const struct strbuf *text, const char *words)
 static char *make(const char *name)
 {
     struct err err = {0};
-    char *folder = path_join(scratch, name);
+    char *folder = path_join(scratch_folder, name);
     if (fixture_make(&floor_program, folder, &err) != 0) {
         fail_msg("%s: %s", name, err.msg);
     }
@@ -445,16 +444,16 @@ static void test_signature_and_stamp(void **state)
         skip();
     }
     char *folder = make("signed");
-    char *key = path_join(scratch, "key");
-    program_make_key(scratch, "key", "");
+    char *key = path_join(scratch_folder, "key");
+    program_make_key(scratch_folder, "key", "");
     expect_page(folder, "neither signed nor time-stamped", "holds over this lock");
     sign(folder, key);
     expect_page(folder, "holds over this lock, by that key", "DOES NOT HOLD");
     char *lock = path_join(folder, "grid.toml.lock");
     char *origin = path_join(folder, "origin.json");
-    char *grid = path_join(scratch, "elsewhere.toml");
-    char *there = path_join(scratch, "elsewhere.toml.lock");
-    char *stamp = path_join(scratch, "elsewhere.toml.lock.tsr");
+    char *grid = path_join(scratch_folder, "elsewhere.toml");
+    char *there = path_join(scratch_folder, "elsewhere.toml.lock");
+    char *stamp = path_join(scratch_folder, "elsewhere.toml.lock.tsr");
     cJSON *o = json_object();
     json_put_string(o, "path", grid);
     assert_int_equal(json_write_file(origin, o, 0644, &err), 0);
@@ -477,23 +476,6 @@ static void test_signature_and_stamp(void **state)
     free(folder);
 }
 
-static int make_scratch(void **state)
-{
-    (void)state;
-    char template[] = "/tmp/preregd-parts-XXXXXX";
-    scratch = xstrdup(mkdtemp(template) == NULL ? "" : template);
-    return scratch[0] == '\0' ? -1 : 0;
-}
-
-static int drop_scratch(void **state)
-{
-    (void)state;
-    struct err err = {0};
-    int rc = dir_remove(scratch, &err);
-    free(scratch);
-    return rc;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -506,5 +488,5 @@ int main(void)
         cmocka_unit_test(test_signature_and_stamp),
         cmocka_unit_test(test_what_the_lock_and_the_provenance_may_hold),
     };
-    return cmocka_run_group_tests(tests, make_scratch, drop_scratch);
+    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }

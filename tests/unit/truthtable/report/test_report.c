@@ -12,6 +12,7 @@
 #include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/truthtable/report/fixture.h"
 #include "truthtable/report/report.h"
 
@@ -101,8 +102,6 @@ static const struct report_case cases[] = {
      {"a|b **bold** [link](http:"},
      {"<script", "<img", "</td><b>", "\xe2\x80\xae", " nan", ">nan", "(null)"}},
 };
-
-static char *scratch;
 
 static struct strbuf read_text(const char *folder, const char *name)
 {
@@ -208,7 +207,7 @@ static void test_reports(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CHECK_ROW("%s", cases[i].name);
         struct err err = {0};
-        char *folder = path_join(scratch, cases[i].name);
+        char *folder = path_join(scratch_folder, cases[i].name);
         if (fixture_make(&cases[i].fixture, folder, &err) != 0 ||
             report_write(folder, NULL, &err) != 0) {
             fail_msg("%s: %s", cases[i].name, err.msg);
@@ -222,8 +221,8 @@ static void test_same_input_same_bytes(void **state)
 {
     (void)state;
     struct err err = {0};
-    char *folder = path_join(scratch, "bound");
-    char *other = path_join(scratch, "elsewhere");
+    char *folder = path_join(scratch_folder, "bound");
+    char *other = path_join(scratch_folder, "elsewhere");
     assert_int_equal(report_write(folder, other, &err), 0);
     static const char *const names[] = {"instruments.json", "report.md", "report.html",
                                         "report.json"};
@@ -246,7 +245,7 @@ static void test_same_input_same_bytes(void **state)
 static void test_sums_hold(void **state)
 {
     (void)state;
-    char *folder = path_join(scratch, "bound/report");
+    char *folder = path_join(scratch_folder, "bound/report");
     struct strbuf sums = read_text(folder, "SHA256SUMS");
     size_t n = 0;
     char *rest = NULL;
@@ -273,7 +272,7 @@ static void test_sums_hold(void **state)
 static void test_resumed_curves_are_joined(void **state)
 {
     (void)state;
-    char *folder = path_join(scratch, "one");
+    char *folder = path_join(scratch_folder, "one");
     struct strbuf html = read_text(folder, "report/report.html");
     const char *thin = strstr(html.buf, "curve thin\" points=\"");
     assert_non_null(thin);
@@ -325,7 +324,7 @@ static void test_refuses_what_does_not_belong_together(void **state)
     for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
         CHECK_ROW("%s", changes[i].file);
         struct err err = {0};
-        char *folder = xasprintf("%s/changed-%zu", scratch, i);
+        char *folder = xasprintf("%s/changed-%zu", scratch_folder, i);
         char *path = path_join(folder, changes[i].file);
         assert_int_equal(fixture_make(&(struct fixture){.toml = "one.toml"}, folder, &err), 0);
         replace_in(path, changes[i].from, changes[i].to);
@@ -342,7 +341,7 @@ static void test_needs_a_verdict(void **state)
 {
     (void)state;
     struct err err = {0};
-    char *folder = path_join(scratch, "early");
+    char *folder = path_join(scratch_folder, "early");
     char *verdict = path_join(folder, "report/verdict.json");
     assert_int_equal(fixture_make(&(struct fixture){.toml = "one.toml"}, folder, &err), 0);
     assert_int_equal(unlink(verdict), 0);
@@ -352,23 +351,6 @@ static void test_needs_a_verdict(void **state)
     free(page);
     free(verdict);
     free(folder);
-}
-
-static int make_scratch(void **state)
-{
-    (void)state;
-    char template[] = "/tmp/preregd-report-XXXXXX";
-    scratch = xstrdup(mkdtemp(template) == NULL ? "" : template);
-    return scratch[0] == '\0' ? -1 : 0;
-}
-
-static int drop_scratch(void **state)
-{
-    (void)state;
-    struct err err = {0};
-    int rc = dir_remove(scratch, &err);
-    free(scratch);
-    return rc;
 }
 
 int main(void)
@@ -381,5 +363,5 @@ int main(void)
         cmocka_unit_test(test_refuses_what_does_not_belong_together),
         cmocka_unit_test(test_needs_a_verdict),
     };
-    return cmocka_run_group_tests(tests, make_scratch, drop_scratch);
+    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/truthtable/report/fixture.h"
 #include "truthtable/report/measure_values.h"
 #include "truthtable/report/render.h"
@@ -32,8 +33,6 @@
 #define THE_CHECK                                                                                  \
     "[apparatus.ref]\nstage  = \"score\"\nmodel  = \"items.txt\"\nexpect = { metric = "            \
     "\"score.s\", value = 0.9, within = 0.01 }\n"
-
-static char *scratch;
 
 struct told {
     const char *name;
@@ -84,7 +83,7 @@ static void expect_told(const struct told *cases, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const struct told *t = &cases[i];
-        char *folder = path_join(scratch, t->name);
+        char *folder = path_join(scratch_folder, t->name);
         make(t, folder);
         char *page = page_of(folder);
         for (size_t k = 0; k < WORDS_MAX; k++) {
@@ -137,7 +136,7 @@ static void test_without_n(void **state)
 {
     static const struct fixture fixture = {.toml = "floor.toml", .height = 1.2, .no_curves = true};
     enum { LOSS = 4 };
-    char *folder = path_join(scratch, "without-n");
+    char *folder = path_join(scratch_folder, "without-n");
     struct report_model m;
     struct err err = {0};
     (void)state;
@@ -302,7 +301,7 @@ static void test_many_rows_fire(void **state)
 {
     enum { ROWS = 1 << 18 };
     static const struct fixture fixture = {.toml = "floor.toml", .height = 1.2, .no_curves = true};
-    char *folder = path_join(scratch, "many-rows");
+    char *folder = path_join(scratch_folder, "many-rows");
     struct report_model m;
     struct arena a;
     struct err err = {0};
@@ -325,23 +324,6 @@ static void test_many_rows_fire(void **state)
     free(folder);
 }
 
-static int make_scratch(void **state)
-{
-    (void)state;
-    char template[] = "/tmp/preregd-told-XXXXXX";
-    scratch = xstrdup(mkdtemp(template) == NULL ? "" : template);
-    return scratch[0] == '\0' ? -1 : 0;
-}
-
-static int drop_scratch(void **state)
-{
-    (void)state;
-    struct err err = {0};
-    int rc = dir_remove(scratch, &err);
-    free(scratch);
-    return rc;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -354,5 +336,5 @@ int main(void)
         cmocka_unit_test(test_a_stage_within_another_name),
         cmocka_unit_test(test_many_rows_fire),
     };
-    return cmocka_run_group_tests(tests, make_scratch, drop_scratch);
+    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }

@@ -4,8 +4,8 @@
 #include "base/proc.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/worker/eval/run_job.h"
-#include "tests/unit/worker/eval/scratch.h"
 #include "worker/model/model.h"
 #include "worker/model/store.h"
 
@@ -70,24 +70,29 @@ int run_set_up(void **state)
                     "{\"query\":\"item %d asks for a letter:\",\"choices\":[\"a%d\",\"b\",\"c c\"],"
                     "\"gold\":%d}\n",
                     i, i * 7 % 10, i % 3);
-    scratch_write("data/choices.jsonl", items.buf);
+    scratch_put(".", "data/choices.jsonl", items.buf);
     strbuf_release(&items);
-    scratch_write("data/bad.jsonl", "{\"query\":\"q\",\"choices\":[\"a\",\"b\"],\"gold\":0}\n"
-                                    "{\"query\":\"q\",\"choices\":[\"a\",\"b\"],\"gold\":5}\n");
-    scratch_write("data/faulty.jsonl", "{\"query\":\"q\",\"choices\":[\"a\",\"b\"],\"gold\":0}\n"
-                                       "{\"query\":\" \",\"choices\":[\"a\",\"b\"],\"gold\":1}\n");
+    scratch_put(".", "data/bad.jsonl",
+                "{\"query\":\"q\",\"choices\":[\"a\",\"b\"],\"gold\":0}\n"
+                "{\"query\":\"q\",\"choices\":[\"a\",\"b\"],\"gold\":5}\n");
+    scratch_put(".", "data/faulty.jsonl",
+                "{\"query\":\"q\",\"choices\":[\"a\",\"b\"],\"gold\":0}\n"
+                "{\"query\":\" \",\"choices\":[\"a\",\"b\"],\"gold\":1}\n");
     struct strbuf sums = STRBUF_INIT;
     for (int i = 0; i < N_SUMS; i++)
         strbuf_addf(&sums, "{\"question\":\"%d+1?\",\"answer\":\"#### %d\"}\n", i, i + 1);
-    scratch_write("data/manysums.jsonl", sums.buf);
+    scratch_put(".", "data/manysums.jsonl", sums.buf);
     strbuf_release(&sums);
-    scratch_write("data/key.jsonl", "{\"item\":0,\"gold\":[0,1,2]}\n{\"item\":1,\"gold\":null}\n"
-                                    "{\"line\":3,\"gold\":0}\n{\"line\":4,\"gold\":[1,2]}\n");
-    scratch_write("data/badkey.jsonl", "{\"item\":0,\"gold\":9}\n");
-    scratch_write("data/pages.jsonl", "{\"page\":\"one two three\"}\n{\"page\":\"four five\"}\n");
-    scratch_write("data/words.jsonl", "{\"text\":\"one two three\"}\n{\"text\":\"four five\"}\n"
-                                      "{\"text\":\"six seven eight\"}\n");
-    scratch_write("data/own.jsonl", OWN_TASK);
+    scratch_put(".", "data/key.jsonl",
+                "{\"item\":0,\"gold\":[0,1,2]}\n{\"item\":1,\"gold\":null}\n"
+                "{\"line\":3,\"gold\":0}\n{\"line\":4,\"gold\":[1,2]}\n");
+    scratch_put(".", "data/badkey.jsonl", "{\"item\":0,\"gold\":9}\n");
+    scratch_put(".", "data/pages.jsonl",
+                "{\"page\":\"one two three\"}\n{\"page\":\"four five\"}\n");
+    scratch_put(".", "data/words.jsonl",
+                "{\"text\":\"one two three\"}\n{\"text\":\"four five\"}\n"
+                "{\"text\":\"six seven eight\"}\n");
+    scratch_put(".", "data/own.jsonl", OWN_TASK);
     struct strbuf rows = STRBUF_INIT;
     for (size_t i = 0; i < ARRAY_LEN(subjects); i++) {
         char *name = xasprintf("data/subjects/test/%s_test.csv", subjects[i]);
@@ -95,12 +100,13 @@ int run_set_up(void **state)
         for (size_t k = 0; k < 3 + i; k++)
             strbuf_addf(&rows, "\"What is it, %zu?\",one,two,three,four,%c\n", k,
                         "ABCD"[k * i % 4]);
-        scratch_write(name, rows.buf);
+        scratch_put(".", name, rows.buf);
         free(name);
     }
     strbuf_release(&rows);
-    scratch_write("data/sums.jsonl", "{\"question\":\"1+1?\",\"answer\":\"#### 2\"}\n"
-                                     "{\"question\":\"1+2?\",\"answer\":\"#### 3\"}\n");
+    scratch_put(".", "data/sums.jsonl",
+                "{\"question\":\"1+1?\",\"answer\":\"#### 2\"}\n"
+                "{\"question\":\"1+2?\",\"answer\":\"#### 3\"}\n");
     return 0;
 }
 
@@ -124,7 +130,7 @@ void run_write_task(const struct job *job)
         strbuf_addf(&task, "\"%s/%s\"", here, job->resume);
     strbuf_adds(&task, "]}");
     char *path = path_join(job->folder, "task.json");
-    scratch_write(path, task.buf);
+    scratch_put(".", path, task.buf);
     free(path);
     free(here);
     strbuf_release(&task);

@@ -4,7 +4,7 @@
 #include "base/proc.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
-#include "tests/unit/worker/eval/scratch.h"
+#include "tests/unit/scratch.h"
 #include "worker/eval/task/spec.h"
 
 #define PROGRAM  TEST_BIN_DIR "/prereg-eval"
@@ -59,7 +59,7 @@ static void test_description(void **state)
                                SPEC_FILE_MAX, &file, &err),
                      0);
     assert_string_equal(result.out.buf, file.buf);
-    scratch_write("mine.json", result.out.buf);
+    scratch_put(".", "mine.json", result.out.buf);
     proc_result_release(&result);
     run("tasks --check mine.json", &result);
     assert_int_equal(result.code, 0);
@@ -87,10 +87,12 @@ static void test_instruction_set(void **state)
 
 static void write_task(void)
 {
-    scratch_write("t.json", "{\"task\":\"t\",\"kind\":\"choice\",\"metrics\":[\"acc\"],\"forms\":[{"
-                            "\"context\":\"{q}\",\"choices\":\"{c}\",\"gold\":\"{g}\"}]}");
-    scratch_write("t.jsonl", "{\"q\":\"a\",\"c\":[\"x\",\"yz\"],\"g\":0}\n"
-                             "{\"q\":\"\xc3\xa9? \",\"c\":[\"x\",\"yz\"],\"g\":1}\n");
+    scratch_put(".", "t.json",
+                "{\"task\":\"t\",\"kind\":\"choice\",\"metrics\":[\"acc\"],\"forms\":[{"
+                "\"context\":\"{q}\",\"choices\":\"{c}\",\"gold\":\"{g}\"}]}");
+    scratch_put(".", "t.jsonl",
+                "{\"q\":\"a\",\"c\":[\"x\",\"yz\"],\"g\":0}\n"
+                "{\"q\":\"\xc3\xa9? \",\"c\":[\"x\",\"yz\"],\"g\":1}\n");
 }
 
 static void test_show(void **state)
@@ -164,8 +166,8 @@ static void test_show_groups(void **state)
 {
     (void)state;
     struct proc_result result = {0};
-    scratch_write("m/test/anatomy_test.csv", "Ribs?,1,2,3,4,A\n");
-    scratch_write("m/test/virology_test.csv", "Q,1,2,3,4,B\nFlu?,1,2,3,4,B\n");
+    scratch_put(".", "m/test/anatomy_test.csv", "Ribs?,1,2,3,4,A\n");
+    scratch_put(".", "m/test/virology_test.csv", "Q,1,2,3,4,B\nFlu?,1,2,3,4,B\n");
     run("show mmlu --data m --groups anatomy,virology --group virology --item 1", &result);
     assert_int_equal(result.code, 0);
     assert_non_null(strstr(result.out.buf, "item 2 of 3, line 2\ngroup    virology (other)\n"));
@@ -207,8 +209,9 @@ static void test_refused(void **state)
 {
     (void)state;
     write_task();
-    scratch_write("broken.json", "{\"task\":\"t\",\"kind\":\"choice\",\"metrics\":[\"acc\"],"
-                                 "\"forms\":[{\"context\":\"{q}\",\"choices\":\"{c}\"}]}");
+    scratch_put(".", "broken.json",
+                "{\"task\":\"t\",\"kind\":\"choice\",\"metrics\":[\"acc\"],"
+                "\"forms\":[{\"context\":\"{q}\",\"choices\":\"{c}\"}]}");
     for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
         CHECK_ROW("%s", refused[i].arguments);
         struct proc_result result = {0};

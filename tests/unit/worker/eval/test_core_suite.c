@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
-#include "tests/unit/worker/eval/scratch.h"
+#include "tests/unit/scratch.h"
 #include "worker/eval/prompt/prompt.h"
 #include "worker/eval/score/core_score.h"
 
@@ -111,20 +111,19 @@ static void write_files(void)
     struct err err = {0};
     assert_int_equal(dir_make("core", 0755, &err), 0);
     assert_int_equal(dir_make("more", 0755, &err), 0);
-    scratch_write(
-        "core/copa.jsonl",
+    scratch_put(
+        ".", "core/copa.jsonl",
         "{\"query\": \" It rained, therefore \", \"choices\": [\"a\", \"b \"], \"gold\": 1}\n");
-    scratch_write(
-        "core/winograd_wsc.jsonl",
-        "{\"context_options\": [\"The cat \", \"The dog\"], \"continuation\": \" ran. \", "
-        "\"gold\": 0}\n");
-    scratch_write("core/jeopardy_all.jsonl",
-                  "{\"context\": \"z1\", \"continuation\": \"Z1\", \"category\": \"zoo\"}\n"
-                  "{\"context\": \"a1\", \"continuation\": \"A1\", \"category\": \"art\"}\n"
-                  "{\"context\": \"z2\", \"continuation\": \"Z2\", \"category\": \"zoo\"}\n"
-                  "{\"context\": \"z3\", \"continuation\": \"Z3\", \"category\": \"zoo\"}\n");
-    scratch_write(
-        "more/hellaswag_val.jsonl",
+    scratch_put(".", "core/winograd_wsc.jsonl",
+                "{\"context_options\": [\"The cat \", \"The dog\"], \"continuation\": \" ran. \", "
+                "\"gold\": 0}\n");
+    scratch_put(".", "core/jeopardy_all.jsonl",
+                "{\"context\": \"z1\", \"continuation\": \"Z1\", \"category\": \"zoo\"}\n"
+                "{\"context\": \"a1\", \"continuation\": \"A1\", \"category\": \"art\"}\n"
+                "{\"context\": \"z2\", \"continuation\": \"Z2\", \"category\": \"zoo\"}\n"
+                "{\"context\": \"z3\", \"continuation\": \"Z3\", \"category\": \"zoo\"}\n");
+    scratch_put(
+        ".", "more/hellaswag_val.jsonl",
         "{\"ind\": 0, \"activity_label\": \"Roof\", \"ctx_a\": \"A man sits.\", \"ctx_b\": "
         "\"he\", \"endings\": [\"is  up.\", \"[step] falls.\", \"c\", \"d\"], \"label\": 1}\n");
 }

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
-#include "tests/unit/worker/eval/scratch.h"
+#include "tests/unit/scratch.h"
 #include "worker/eval/score/benchmark.h"
 #include "worker/eval/score/core_summary.h"
 #include "worker/eval/score/scorer.h"
@@ -20,18 +20,18 @@ static int make_files(void **state)
         return rc;
     assert_int_equal(dir_make("core", 0755, &err), 0);
     assert_int_equal(dir_make("more", 0755, &err), 0);
-    scratch_write(
-        "core/copa.jsonl",
+    scratch_put(
+        ".", "core/copa.jsonl",
         "{\"query\": \"It rained, therefore\", \"choices\": [\"a\", \"bb\"], \"gold\": 1}\n"
         "{\"query\": \"It shone, therefore\", \"choices\": [\"bb\", \"bbb\"], \"gold\": 1}\n");
-    scratch_write("core/jeopardy_all.jsonl",
-                  "{\"context\": \"z1\", \"continuation\": \"g\", \"category\": \"zoo\"}\n"
-                  "{\"context\": \"a1\", \"continuation\": \"gg\", \"category\": \"art\"}\n"
-                  "{\"context\": \"z2\", \"continuation\": \"x\", \"category\": \"zoo\"}\n"
-                  "{\"context\": \"z3\", \"continuation\": \"x\", \"category\": \"zoo\"}\n");
-    scratch_write("more/winograd_wsc.jsonl",
-                  "{\"context_options\": [\"The cat\", \"The dog\"], \"continuation\": \"ran.\", "
-                  "\"gold\": 0}\n");
+    scratch_put(".", "core/jeopardy_all.jsonl",
+                "{\"context\": \"z1\", \"continuation\": \"g\", \"category\": \"zoo\"}\n"
+                "{\"context\": \"a1\", \"continuation\": \"gg\", \"category\": \"art\"}\n"
+                "{\"context\": \"z2\", \"continuation\": \"x\", \"category\": \"zoo\"}\n"
+                "{\"context\": \"z3\", \"continuation\": \"x\", \"category\": \"zoo\"}\n");
+    scratch_put(".", "more/winograd_wsc.jsonl",
+                "{\"context_options\": [\"The cat\", \"The dog\"], \"continuation\": \"ran.\", "
+                "\"gold\": 0}\n");
     return 0;
 }
 
@@ -210,8 +210,8 @@ static void test_no_items(void **state)
 {
     (void)state;
     struct asked a;
-    scratch_write("core/boolq.jsonl",
-                  "{\"query\": \"q\", \"choices\": [\"no\", \"\"], \"gold\": 0}\n");
+    scratch_put(".", "core/boolq.jsonl",
+                "{\"query\": \"q\", \"choices\": [\"no\", \"\"], \"gold\": 0}\n");
     ask(&a, "{\"task\":\"core\",\"members\":[\"copa\",\"boolq\"]}");
     assert_string_equal(a.summary.entries[0].why, CORE_WHY_ABSENT);
     assert_string_equal(a.summary.entries[1].name, "core_partial");

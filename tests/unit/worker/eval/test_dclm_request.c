@@ -2,7 +2,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
-#include "tests/unit/worker/eval/scratch.h"
+#include "tests/unit/scratch.h"
 #include "worker/data/bytelevel.h"
 #include "worker/eval/prompt/dclm_request.h"
 
@@ -134,7 +134,7 @@ static void write_pieces(void)
     strbuf_adds(&text, "#version: 0.2\n");
     bytelevel_write((const unsigned char *)" ", 1, &text);
     strbuf_adds(&text, " a\n");
-    scratch_write("merges.txt", text.buf);
+    scratch_put(".", "merges.txt", text.buf);
     strbuf_release(&text);
     cJSON_Delete(vocab);
 }

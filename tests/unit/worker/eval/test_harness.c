@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
-#include "tests/unit/worker/eval/scratch.h"
+#include "tests/unit/scratch.h"
 #include "worker/eval/harness/harness_files.h"
 #include "worker/eval/score/summary.h"
 
@@ -109,7 +109,7 @@ static char *write_data(const cJSON *files)
         char *path = path_join("data", file->string);
         char *parent = path_folder(path);
         assert_int_equal(dir_make(parent, 0755, &err), 0);
-        scratch_write(path, file->valuestring);
+        scratch_put(".", path, file->valuestring);
         free(parent);
         free(path);
     }
@@ -174,7 +174,7 @@ static int write_files(struct lab *lab, struct err *err)
     f.results.model = &a_model;
     f.results.bootstrap = 1000;
     f.results.date = (double)NAN;
-    scratch_write("items.jsonl", lab->items.buf);
+    scratch_put(".", "items.jsonl", lab->items.buf);
     int rc = harness_files_write(&f, &missing, err);
     assert_null(missing);
     return rc;

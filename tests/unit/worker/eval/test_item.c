@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
-#include "tests/unit/worker/eval/scratch.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/worker/eval/shipped.h"
 
 struct form_case {
@@ -71,7 +71,7 @@ static void test_forms(void **state)
         const struct form_case *c = &forms[i];
         struct item_set set;
         char *text = xasprintf("\n%s\n", c->line);
-        scratch_write("items.jsonl", text);
+        scratch_put(".", "items.jsonl", text);
         shipped_load(&set, c->task, "items.jsonl", "test");
         assert_int_equal(set.n, 1);
         const struct item *it = &set.items[0];
@@ -126,7 +126,7 @@ static void test_bad_lines(void **state)
         CHECK_ROW("%s", bad[i].task);
         struct item_set set;
         struct err err = {0};
-        scratch_write("bad.jsonl", bad[i].text);
+        scratch_put(".", "bad.jsonl", bad[i].text);
         int rc = shipped_read(&set, bad[i].task, "bad.jsonl", "test", &err);
         assert_int_equal(rc, ERR_SYNTAX);
         assert_non_null(strstr(err.msg, "bad.jsonl"));
@@ -217,7 +217,7 @@ static void test_byte_order_mark(void **state)
         CHECK_ROW("%s", cases[i].task);
         struct item_set set;
         struct err err = {0};
-        scratch_write(cases[i].file, cases[i].text);
+        scratch_put(".", cases[i].file, cases[i].text);
         if (shipped_read(&set, cases[i].task, i == 0 ? cases[i].file : "mark", "test", &err) != 0 &&
             strstr(err.msg, "groups of mmlu are missing") == NULL)
             fail_msg("%s", err.msg);
@@ -248,10 +248,10 @@ static void test_nothing_outside_the_folder(void **state)
         {"mmlu", "folder", "pinned/folder/virology_folder.csv: a link that leads out of pinned"},
         {"mmlu", "file", "pinned/file/virology_file.csv: a link that leads out of pinned"},
     };
-    scratch_write("outside.jsonl", line);
-    scratch_write("outside/virology_folder.csv", row);
-    scratch_write("pinned/test.jsonl", line);
-    scratch_write("pinned/file/x.txt", "");
+    scratch_put(".", "outside.jsonl", line);
+    scratch_put(".", "outside/virology_folder.csv", row);
+    scratch_put(".", "pinned/test.jsonl", line);
+    scratch_put(".", "pinned/file/x.txt", "");
     assert_int_equal(symlink("test.jsonl", "pinned/within.jsonl"), 0);
     assert_int_equal(symlink("../outside.jsonl", "pinned/linked.jsonl"), 0);
     assert_int_equal(symlink("..", "pinned/deep"), 0);
@@ -274,11 +274,12 @@ static void test_nothing_outside_the_folder(void **state)
 static void test_mmlu(void **state)
 {
     (void)state;
-    scratch_write("mmlu/test/world_religions_test.csv", "\" Who?\",a,b,c,d,C\nWhat?,e,f,g,h,A\n");
-    scratch_write("mmlu/test/anatomy_test.csv", "Where?,1,2,3,4,D\n");
-    scratch_write("mmlu/dev/anatomy_dev.csv", "X?,1,2,3,4,A\nY?,5,6,7,8,B\n");
-    scratch_write("mmlu/dev/world_religions_dev.csv",
-                  "V?,1,2,3,4,A\n Who?,a,b,c,d,C\nU?,1,2,3,4,A\n");
+    scratch_put(".", "mmlu/test/world_religions_test.csv",
+                "\" Who?\",a,b,c,d,C\nWhat?,e,f,g,h,A\n");
+    scratch_put(".", "mmlu/test/anatomy_test.csv", "Where?,1,2,3,4,D\n");
+    scratch_put(".", "mmlu/dev/anatomy_dev.csv", "X?,1,2,3,4,A\nY?,5,6,7,8,B\n");
+    scratch_put(".", "mmlu/dev/world_religions_dev.csv",
+                "V?,1,2,3,4,A\n Who?,a,b,c,d,C\nU?,1,2,3,4,A\n");
     struct item_set set;
     struct item_set dev;
     struct prompts prompts;
@@ -317,7 +318,7 @@ static void test_drawn_examples(void **state)
     struct strbuf file = STRBUF_INIT;
     for (int i = 0; i < 20; i++)
         strbuf_addf(&file, "{\"query\":\"q%d\",\"choices\":[\"a\",\"b\"],\"gold\":%d}\n", i, i % 2);
-    scratch_write("pool.jsonl", file.buf);
+    scratch_put(".", "pool.jsonl", file.buf);
     struct item_set set;
     struct prompts prompts;
     struct err err = {0};

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
-#include "tests/unit/worker/eval/scratch.h"
+#include "tests/unit/scratch.h"
 #include "worker/eval/score/generate.h"
 #include "worker/eval/score/judge.h"
 #include "worker/eval/score/viability.h"
@@ -272,7 +272,7 @@ static int read_key(struct second_key *key, const struct fixture *f, const char 
                     struct err *err)
 {
     const struct item_source src = {.path = "key.jsonl", .split = "test"};
-    scratch_write("key.jsonl", text);
+    scratch_put(".", "key.jsonl", text);
     return second_key_read(key, "redux", &f->set, &src, err);
 }
 
@@ -327,20 +327,20 @@ static void test_second_folder(void **state)
     struct second_key key;
     struct err err = {0};
     fixture_open(&f, "choices", TWO_ITEMS);
-    scratch_write("redux/test.jsonl",
-                  "{\"query\":\"q\",\"choices\":[\"a\",\"b\",\"c\"],\"gold\":1}\n"
-                  "{\"query\":\"r\",\"choices\":[\"a\",\"b\"],\"gold\":0}\n"
-                  "{\"query\":\"s\",\"choices\":[\"a\",\"b\"],\"gold\":0}\n");
+    scratch_put(".", "redux/test.jsonl",
+                "{\"query\":\"q\",\"choices\":[\"a\",\"b\",\"c\"],\"gold\":1}\n"
+                "{\"query\":\"r\",\"choices\":[\"a\",\"b\"],\"gold\":0}\n"
+                "{\"query\":\"s\",\"choices\":[\"a\",\"b\"],\"gold\":0}\n");
     if (second_key_read(&key, "redux", &f.set, &src, &err) != 0)
         fail_msg("%s", err.msg);
     assert_int_equal(key.golds[0], 2);
     assert_int_equal(key.golds[1], 1);
     assert_int_equal(key.golds[2], 1);
     second_key_release(&key);
-    scratch_write("redux/test.jsonl",
-                  "{\"query\":\"q\",\"choices\":[\"a\",\"b\",\"c\"],\"gold\":1}\n"
-                  "{\"query\":\"r\",\"choices\":[\"a\",\"x\"],\"gold\":0}\n"
-                  "{\"query\":\"s\",\"choices\":[\"a\",\"b\"],\"gold\":0}\n");
+    scratch_put(".", "redux/test.jsonl",
+                "{\"query\":\"q\",\"choices\":[\"a\",\"b\",\"c\"],\"gold\":1}\n"
+                "{\"query\":\"r\",\"choices\":[\"a\",\"x\"],\"gold\":0}\n"
+                "{\"query\":\"s\",\"choices\":[\"a\",\"b\"],\"gold\":0}\n");
     assert_int_equal(second_key_read(&key, "redux", &f.set, &src, &err), ERR_SYNTAX);
     assert_non_null(strstr(err.msg, "line 2 asks something else"));
     second_key_release(&key);
@@ -363,9 +363,9 @@ static void test_second_groups(void **state)
     struct second_key key;
     struct item_set set;
     struct err err = {0};
-    scratch_write("m/test/anatomy_test.csv", "Q,1,2,3,4,A\n");
-    scratch_write("m/test/virology_test.csv", "R,1,2,3,4,A\nS,\"1\n1\",2,3,4,A\nT,1,2,3,4,A\n");
-    scratch_write("part/test/anatomy_test.csv", "Q,1,2,3,4,D\n");
+    scratch_put(".", "m/test/anatomy_test.csv", "Q,1,2,3,4,A\n");
+    scratch_put(".", "m/test/virology_test.csv", "R,1,2,3,4,A\nS,\"1\n1\",2,3,4,A\nT,1,2,3,4,A\n");
+    scratch_put(".", "part/test/anatomy_test.csv", "Q,1,2,3,4,D\n");
     item_set_init(&set);
     assert_int_equal(task_builtin_read("mmlu", &spec, &err), 0);
     assert_int_equal(task_spec_choose_groups(spec, chosen, ARRAY_LEN(chosen), &err), 0);
@@ -419,7 +419,7 @@ static void test_special_tokens(void **state)
     struct tokenizer *tok = NULL;
     struct strbuf text = STRBUF_INIT;
     struct err err = {0};
-    scratch_write("special/tokenizer.json", TOKENIZER);
+    scratch_put(".", "special/tokenizer.json", TOKENIZER);
     if (tokenizer_open("special", &tok, &err) != 0 ||
         task_spec_parse(task, strlen(task), "t", &spec, &err) != 0)
         fail_msg("%s", err.msg);

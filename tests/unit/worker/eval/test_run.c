@@ -7,8 +7,8 @@
 #include "base/proc.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/worker/eval/run_job.h"
-#include "tests/unit/worker/eval/scratch.h"
 
 static void test_whole_run(void **state)
 {
@@ -76,7 +76,7 @@ static void copy_sums(const char *from, const char *to)
     struct strbuf sums = STRBUF_INIT;
     char *path = path_join(to, "items.sums");
     run_read_text(from, "items.sums", &sums);
-    scratch_write(path, sums.buf);
+    scratch_put(".", path, sums.buf);
     free(path);
     strbuf_release(&sums);
 }
@@ -99,7 +99,7 @@ static void test_torn_items(void **state)
     for (size_t i = 0; i < 24; i++) {
         const size_t cut = i < 4 ? header - 1 + i : (i * 2654435761u) % text.len;
         char *half = xstrndup(text.buf, cut);
-        scratch_write("torn-1/items.jsonl", half);
+        scratch_put(".", "torn-1/items.jsonl", half);
         copy_sums("torn-0", "torn-1");
         const struct job next = {.folder = "torn-2", .params = CHOICES, .resume = "torn-1"};
         assert_int_equal(run_job(&next).code, 0);
@@ -125,7 +125,7 @@ static void test_consistent_lie(void **state)
     char *cut = strstr(text.buf + text.len / 2, "\"cut\":0");
     assert_non_null(cut);
     cut[6] = '7'; /* follows from nothing in the line */
-    scratch_write("lie-1/items.jsonl", text.buf);
+    scratch_put(".", "lie-1/items.jsonl", text.buf);
     copy_sums("lie-0", "lie-1");
     assert_int_equal(run_job(&next).code, 0);
     run_assert_event("lie-2", "changed after it was written");
@@ -144,7 +144,7 @@ static void test_false_items(void **state)
     run_read_text("false-0", "items.jsonl", &text);
     char *lie = strstr(text.buf + text.len / 2, "\"acc\":");
     lie[6] = lie[6] == '0' ? '1' : '0';
-    scratch_write("false-1/items.jsonl", text.buf);
+    scratch_put(".", "false-1/items.jsonl", text.buf);
     copy_sums("false-0", "false-1");
     assert_int_equal(run_job(&next).code, 0);
     run_assert_event("false-2", "changed after it was written");

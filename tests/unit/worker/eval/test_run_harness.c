@@ -5,8 +5,8 @@
 #include "base/proc.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/worker/eval/run_job.h"
-#include "tests/unit/worker/eval/scratch.h"
 
 #define SAMPLED "{\"task\":\"choices\",\"samples\":true}"
 #define MMLU                                                                                       \
@@ -272,7 +272,7 @@ static void test_not_exported(void **state)
                 memmove(at + n, at + n + rest, strlen(at + n + rest) + 1);
             }
             if (!bent || cases[i].to != NULL)
-                scratch_write(path, text.buf);
+                scratch_put(".", path, text.buf);
             strbuf_release(&text);
             free(path);
         }

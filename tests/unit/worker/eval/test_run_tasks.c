@@ -7,8 +7,8 @@
 #include "base/proc.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/worker/eval/run_job.h"
-#include "tests/unit/worker/eval/scratch.h"
 #include "truthtable/instruments/items_error.h"
 #include "truthtable/instruments/items_table.h"
 

@@ -6,7 +6,7 @@
 #include "base/layout.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
-#include "tests/unit/worker/eval/scratch.h"
+#include "tests/unit/scratch.h"
 #include "worker/eval/score/items_file.h"
 #include "worker/eval/score/scorer.h"
 
@@ -407,7 +407,7 @@ static void write_sums(const char *path, const char *text)
         digest_hex(&sum, hex);
         strbuf_addf(&sums, "%zu %s\n", (size_t)(stop + 1 - text), hex);
     }
-    scratch_write(path, sums.buf == NULL ? "" : sums.buf);
+    scratch_put(".", path, sums.buf == NULL ? "" : sums.buf);
     strbuf_release(&sums);
 }
 
@@ -437,7 +437,7 @@ static void test_take_over(void **state)
         size_t limit = cases[i].limit;
         size_t n = 99;
         const struct items_reader reader = {believe_x, &limit};
-        scratch_write("old/" LAYOUT_ITEMS, cases[i].text);
+        scratch_put(".", "old/" LAYOUT_ITEMS, cases[i].text);
         write_sums("old/" ITEMS_SUMS_NAME, cases[i].text);
         assert_int_equal(items_file_take("old", "h", &reader, &taken, &n, &other), cases[i].found);
         assert_int_equal(n, cases[i].n);
@@ -466,7 +466,7 @@ static void test_changed_bytes(void **state)
         struct strbuf other = STRBUF_INIT;
         size_t n = 99;
         const struct items_reader reader = {believe_all, NULL};
-        scratch_write("old/" LAYOUT_ITEMS, cases[i].text);
+        scratch_put(".", "old/" LAYOUT_ITEMS, cases[i].text);
         write_sums("old/" ITEMS_SUMS_NAME, "h\nx\nx\nx\n");
         assert_int_equal(items_file_take("old", "h", &reader, &taken, &n, &other), cases[i].found);
         assert_int_equal(n, cases[i].n);

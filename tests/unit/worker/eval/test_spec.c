@@ -1,7 +1,7 @@
 /* Task descriptions: the shipped ones, and what is said of bad ones. */
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
-#include "tests/unit/worker/eval/scratch.h"
+#include "tests/unit/scratch.h"
 #include "worker/eval/task/spec.h"
 
 static struct task_spec *builtin(const char *name)
@@ -214,7 +214,7 @@ static void test_bad(void **state)
         CHECK_ROW("%s", bad[i].text);
         struct task_spec *spec = NULL;
         struct err err = {0};
-        scratch_write("bad.json", bad[i].text);
+        scratch_put(".", "bad.json", bad[i].text);
         assert_int_equal(task_spec_read("bad.json", &spec, &err), ERR_SYNTAX);
         assert_null(spec);
         const size_t n = strlen("bad.json: ");

@@ -3,7 +3,7 @@
 #include "base/digest.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
-#include "tests/unit/worker/eval/scratch.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/worker/eval/shipped.h"
 
 #define OPTIONS_MAX 5
@@ -94,7 +94,7 @@ static void test_public_columns(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CHECK_ROW("%s", cases[i].task);
         struct item_set set;
-        scratch_write("items.jsonl", cases[i].line);
+        scratch_put(".", "items.jsonl", cases[i].line);
         shipped_load(&set, cases[i].task, "items.jsonl", "test");
         assert_int_equal(set.n, 1);
         const struct item *it = &set.items[0];
@@ -119,15 +119,16 @@ static void test_records(void **state)
 {
     (void)state;
     struct item_set set;
-    scratch_write("val.jsonl", "{\"ind\":7,\"activity_label\":\"A\",\"ctx_a\":\"b\",\"ctx_b\":\"\","
-                               "\"endings\":[\"[x] c\",\"d\"],\"label\":\"1\",\"z\":null}");
+    scratch_put(".", "val.jsonl",
+                "{\"ind\":7,\"activity_label\":\"A\",\"ctx_a\":\"b\",\"ctx_b\":\"\","
+                "\"endings\":[\"[x] c\",\"d\"],\"label\":\"1\",\"z\":null}");
     shipped_load(&set, "hellaswag", ".", "val");
     assert_string_equal(set.items[0].doc,
                         "{\"ind\":7,\"activity_label\":\"A\",\"ctx_a\":\"b\",\"ctx_b\":\"\","
                         "\"endings\":[\"[x] c\",\"d\"],\"label\":\"1\",\"z\":null,"
                         "\"query\":\"A: b\",\"choices\":[\" c\",\"d\"],\"gold\":1}");
     item_set_release(&set);
-    scratch_write("m/test/anatomy_test.csv", "\"Q, q\",1,2,3,4,D\n");
+    scratch_put(".", "m/test/anatomy_test.csv", "\"Q, q\",1,2,3,4,D\n");
     shipped_load(&set, "mmlu", "m", "test");
     assert_string_equal(set.items[0].doc, "{\"question\":\"Q, q\",\"subject\":\"anatomy\","
                                           "\"choices\":[\"1\",\"2\",\"3\",\"4\"],\"answer\":3}");
@@ -175,10 +176,11 @@ static void test_gsm8k_draws(void **state)
     struct strbuf text = STRBUF_INIT;
     for (int i = 0; i < 7473; i++)
         strbuf_addf(&text, "{\"question\":\"%d\",\"answer\":\"#### %d\"}\n", i, i);
-    scratch_write("g/train.jsonl", text.buf);
-    scratch_write("g/test.jsonl", "{\"question\":\"x\",\"answer\":\"1\"}\n"
-                                  "{\"question\":\"y\",\"answer\":\"1\"}\n"
-                                  "{\"question\":\"z\",\"answer\":\"1\"}\n");
+    scratch_put(".", "g/train.jsonl", text.buf);
+    scratch_put(".", "g/test.jsonl",
+                "{\"question\":\"x\",\"answer\":\"1\"}\n"
+                "{\"question\":\"y\",\"answer\":\"1\"}\n"
+                "{\"question\":\"z\",\"answer\":\"1\"}\n");
     shipped_load(&set, "gsm8k", "g", "test");
     shipped_load(&pool, "gsm8k", "g", "train");
     assert_int_equal(shipped_draw(&prompts, &set, &pool, -1, &err), 0);
@@ -203,8 +205,8 @@ static void test_one_more(void **state)
     struct strbuf text = STRBUF_INIT;
     for (int i = 0; i < 20; i++)
         strbuf_addf(&text, "{\"query\":\"q%d\",\"choices\":[\"a\",\"b\"],\"gold\":0}\n", i);
-    scratch_write("h/train.jsonl", text.buf);
-    scratch_write("h/val.jsonl", "{\"query\":\"q3\",\"choices\":[\"a\",\"b\"],\"gold\":0}\n");
+    scratch_put(".", "h/train.jsonl", text.buf);
+    scratch_put(".", "h/val.jsonl", "{\"query\":\"q3\",\"choices\":[\"a\",\"b\"],\"gold\":0}\n");
     shipped_load(&set, "hellaswag", "h", "val");
     shipped_load(&pool, "hellaswag", "h", "train");
     assert_int_equal(shipped_draw(&prompts, &set, &pool, 4, &err), 0);
@@ -230,8 +232,8 @@ static void test_versions(void **state)
     struct prompts prompts;
     struct err err = {0};
     struct strbuf text = STRBUF_INIT;
-    scratch_write("v/test/virology_test.csv", "Q,1,2,3,4,A\n");
-    scratch_write("v/dev/virology_dev.csv", "Q,1,2,3,4,A\nR,1,2,3,4,B\n");
+    scratch_put(".", "v/test/virology_test.csv", "Q,1,2,3,4,A\n");
+    scratch_put(".", "v/dev/virology_dev.csv", "Q,1,2,3,4,A\nR,1,2,3,4,B\n");
     static const struct {
         bool drops_last_newline;
         int newlines;
@@ -305,7 +307,7 @@ static void test_bad_files(void **state)
         struct err err = {0};
         char *path = xasprintf("%zu/%s", i, bad[i].file);
         char *folder = xasprintf("%zu/b", i);
-        scratch_write(path, bad[i].text);
+        scratch_put(".", path, bad[i].text);
         const char *split =
             strcmp(bad[i].task, "mmlu") == 0 || strcmp(bad[i].task, "gsm8k") == 0 ? "test" : "val";
         assert_true(shipped_read(&set, bad[i].task, folder, split, &err) < 0);
@@ -339,8 +341,8 @@ static void test_missing_groups(void **state)
          "high_school_european_history, high_school_us_history, ..."},
     };
     const struct item_source src = {.path = "g", .split = "test"};
-    scratch_write("g/test/anatomy_test.csv", "Q,1,2,3,4,A\n");
-    scratch_write("g/test/virology_test.csv", "Q,1,2,3,4,B\nR,1,2,3,4,B\n");
+    scratch_put(".", "g/test/anatomy_test.csv", "Q,1,2,3,4,A\n");
+    scratch_put(".", "g/test/virology_test.csv", "Q,1,2,3,4,B\nR,1,2,3,4,B\n");
     for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
         CHECK_ROW("%s", folders[i].names[0]);
         const char *const *names = folders[i].names;

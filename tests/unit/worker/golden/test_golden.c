@@ -12,6 +12,7 @@
 #include "base/xalloc.h"
 #include "tests/oracle/engine.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 
 #define GOLDEN TEST_SOURCE_DIR "/tests/golden/"
 
@@ -50,11 +51,9 @@ static cJSON *read_golden(const char *path)
 static int set_up(void **state)
 {
     struct fixture *f = xcalloc(1, sizeof(*f));
-    char template[] = "/tmp/prereg-golden-XXXXXX";
     struct err err = {0};
 
-    assert_non_null(mkdtemp(template));
-    f->folder = xstrdup(template);
+    f->folder = scratch_make();
     f->cases = read_golden(GOLDEN "model_cases.json");
     f->numbers = read_golden(GOLDEN "model_numbers.json");
     f->tol = sizeof(real) == sizeof(double) ? DOUBLE : SINGLE;
@@ -69,10 +68,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
-    struct err err;
 
-    (void)!dir_remove(f->folder, &err);
-    free(f->folder);
+    scratch_remove(f->folder);
     cJSON_Delete(f->cases);
     cJSON_Delete(f->numbers);
     free(f);

@@ -8,22 +8,6 @@
 #include "tests/unit/check.h"
 #include "tests/unit/worker/shape.h"
 
-static char folder[] = "/tmp/prereg-model-XXXXXX";
-
-int place_enter(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) == NULL ? -1 : chdir(folder);
-}
-
-int place_leave(void **state)
-{
-    struct err err;
-
-    (void)state;
-    return chdir("/") != 0 ? -1 : dir_remove(folder, &err);
-}
-
 void place_write(const char *path, const void *data, size_t len)
 {
     struct err err = {0};

@@ -1,15 +1,12 @@
-/* What the tests of interchange share: a scratch folder, and files in it. */
+/* What the tests of interchange share: files in the scratch folder that they enter. */
 #ifndef TESTS_UNIT_WORKER_MODEL_PLACE_H
 #define TESTS_UNIT_WORKER_MODEL_PLACE_H
 
 #include <stddef.h>
 
 #include "base/strbuf.h"
+#include "tests/unit/scratch.h"
 #include "worker/model/weights.h"
-
-/* A group's set-up and tear-down: enters a new folder, leaves and removes it. */
-int place_enter(void **state);
-int place_leave(void **state);
 
 void place_write(const char *path, const void *data, size_t len);
 struct strbuf place_read(const char *path);

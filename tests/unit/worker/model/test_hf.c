@@ -487,5 +487,5 @@ int main(void)
         cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_index),
     };
-    return cmocka_run_group_tests(tests, place_enter, place_leave);
+    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }

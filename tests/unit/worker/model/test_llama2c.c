@@ -311,5 +311,5 @@ int main(void)
         cmocka_unit_test(test_bad_tokenizers),  cmocka_unit_test(test_stories_tokens),
         cmocka_unit_test(test_stories_model),
     };
-    return cmocka_run_group_tests(tests, place_enter, place_leave);
+    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }

@@ -151,5 +151,5 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_torn),
     };
-    return cmocka_run_group_tests(tests, place_enter, place_leave);
+    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }
