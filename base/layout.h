@@ -63,6 +63,8 @@
 #define LAYOUT_EVENTS     "events.jsonl"
 #define LAYOUT_START      "start.json"
 #define LAYOUT_EXIT       "exit.json"
+#define LAYOUT_HEARTBEAT  "heartbeat"       /* of an attempt that a queue runs */
+#define LAYOUT_CURRENT    "current-attempt" /* beside the attempts: which one may publish */
 #define LAYOUT_STDOUT     "stdout.log"
 #define LAYOUT_STDERR     "stderr.log"
 #define LAYOUT_CHECKPOINT "checkpoint"
