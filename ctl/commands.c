@@ -15,7 +15,7 @@ const struct ctl_command ctl_commands[] = {
     {"init", "[FOLDER]", "write a commented starter program",
      "Writes FOLDER/grid.toml (default: here) and prints what to do next. Nothing is overwritten.\n"
      "--template starts from one of the designs that --list names instead.",
-     CTL_TEMPLATE, 0, 1, cmd_init},
+     CTL_TEMPLATE | CTL_HERE, 0, 1, cmd_init},
     {"check", "GRID.TOML", "validate a program and prove its table",
      "Reads the program, asks its workers what they would do (--describe), and prints what\n"
      "follows from the plan before there is any data: whether the table is total, which outcomes\n"
@@ -24,13 +24,13 @@ const struct ctl_command ctl_commands[] = {
      "--run; a command that was allowed before needs no question. With --no-run no worker is\n"
      "executed. --explain prints the table row by row, with what can reach each, and says what\n"
      "each line means.",
-     CTL_JSON | CTL_RUN | CTL_NO_RUN | CTL_EXPLAIN, 1, 1, cmd_check},
+     CTL_JSON | CTL_RUN | CTL_NO_RUN | CTL_EXPLAIN | CTL_HERE, 1, 1, cmd_check},
     {"try", "GRID.TOML [CELL]", "run a little of a program, and discard it",
      "Runs every stage of one cell for each arm (or of CELL): a few steps of a training, a few\n"
      "items of an evaluation, in a folder under $TMPDIR that is removed. Shows time, memory and\n"
      "disk, an estimate for the whole run, and what fails; never a score. Nothing is kept.\n"
      "A worker that does not support this runs completely (docs/worker-protocol.md).",
-     CTL_JSON | CTL_RUN | CTL_TRY, 1, 2, cmd_try},
+     CTL_JSON | CTL_RUN | CTL_TRY | CTL_HERE, 1, 2, cmd_try},
     {"lock", "GRID.TOML", "check a program and write its lock",
      "Writes GRID.TOML.lock: every value that can influence the answer, the digests of data and\n"
      "workers, and the root digest over them; the git commit, if any. A lock of another root is\n"
@@ -38,55 +38,56 @@ const struct ctl_command ctl_commands[] = {
      "--timestamp writes an RFC 3161 request beside it. --verify writes nothing and checks the\n"
      "existing lock: whether it fits the program, who signed it, and what the authority's answer\n"
      "GRID.TOML.lock.tsr says. (docs/locks.md)",
-     CTL_JSON | CTL_RUN | CTL_REPLACE | CTL_KEY | CTL_SIGNERS | CTL_STAMP, 1, 1, cmd_lock},
+     CTL_JSON | CTL_RUN | CTL_REPLACE | CTL_KEY | CTL_SIGNERS | CTL_STAMP | CTL_HERE, 1, 1,
+     cmd_lock},
     /* watching: `curves` reads files, the others ask the daemon */
     {"status", "[PROGRAM]", "what runs, what waits and why, how long it takes",
      "The grid of cells and stages, one line of counts, the time left for all remaining tasks,\n"
      "and why anything is not running; without PROGRAM for all programs. --watch redraws it until\n"
      "the program has ended.",
-     CTL_JSON | CTL_WATCH | CTL_ALL, 0, 1, cmd_status},
-    {"cells", "[PROGRAM]", "every cell with the state of its tasks", NULL, CTL_JSON, 0, 1,
-     cmd_cells},
+     CTL_JSON | CTL_WATCH | CTL_ALL | CTL_HOST, 0, 1, cmd_status},
+    {"cells", "[PROGRAM]", "every cell with the state of its tasks", NULL, CTL_JSON | CTL_HOST, 0,
+     1, cmd_cells},
     {"explain", "TASK", "why a task is in the state it is in",
-     "TASK is CELL/STAGE or apparatus/NAME, as `cells` prints it.", CTL_JSON | CTL_PROGRAM, 1, 1,
-     cmd_explain},
+     "TASK is CELL/STAGE or apparatus/NAME, as `cells` prints it.",
+     CTL_JSON | CTL_PROGRAM | CTL_HOST, 1, 1, cmd_explain},
     {"logs", "TASK", "the last lines of a task's attempt",
      "The last lines of standard error and output of the newest attempt (or of --attempt N), at\n"
      "most --lines of each. --follow prints new output until the attempt ends.",
-     CTL_JSON | CTL_PROGRAM | CTL_FOLLOW | CTL_LINES, 1, 1, cmd_logs},
+     CTL_JSON | CTL_PROGRAM | CTL_FOLLOW | CTL_LINES | CTL_HOST, 1, 1, cmd_logs},
     {"curves", "[CELL…]", "draw the losses of trainings in the terminal",
      "A panel for each arm, its replicates over each other, from the points that workers report\n"
      "as \"loss\". CELL is a cell or the beginning of its name up to a comma (an arm). Losses\n"
      "that the plan seals are not drawn before the end. Reads the state folder; needs no daemon.",
-     CTL_PROGRAM, 0, 64, cmd_curves},
+     CTL_PROGRAM | CTL_HOST, 0, 64, cmd_curves},
     /* steering: each asks the daemon and is journalled */
     {"retry", "[TASK]", "run blocked tasks again with fresh budgets",
      "Without TASK all blocked ones. Refused for counted tasks once anyone has seen scores;\n"
      "before the first result of the program was accepted there are none to see.\n"
      "With several programs --program is required, because this cannot be undone.",
-     CTL_JSON | CTL_PROGRAM | CTL_REASON, 0, 1, cmd_retry},
+     CTL_JSON | CTL_PROGRAM | CTL_REASON | CTL_HOST, 0, 1, cmd_retry},
     {"cancel", "TASK|CELL", "give up a task, a cell, or with --all the program",
      "A task that a person cancelled leaves its measure undetermined; the report says so first.\n"
      "With several programs --program is required, because this cannot be undone.",
-     CTL_JSON | CTL_PROGRAM | CTL_ALL | CTL_REASON, 0, 1, cmd_cancel},
+     CTL_JSON | CTL_PROGRAM | CTL_ALL | CTL_REASON | CTL_HOST, 0, 1, cmd_cancel},
     {"lost", "TASK", "give up a finished task whose accepted result is gone",
      "Refused while the result is what was accepted, and while its disk is missing or cannot be\n"
      "read. The task ends as blocked (lost), which leaves its measures undetermined; the journal,\n"
      "the report and every receipt say so. With several programs --program is required, because\n"
      "this cannot be undone.",
-     CTL_JSON | CTL_PROGRAM | CTL_REASON, 1, 1, cmd_lost},
-    {"pause", "[PROGRAM]", "start nothing more; what runs continues", NULL, CTL_JSON | CTL_REASON,
-     0, 1, cmd_pause},
+     CTL_JSON | CTL_PROGRAM | CTL_REASON | CTL_HOST, 1, 1, cmd_lost},
+    {"pause", "[PROGRAM]", "start nothing more; what runs continues", NULL,
+     CTL_JSON | CTL_REASON | CTL_HOST, 0, 1, cmd_pause},
     {"resume", "[PROGRAM]", "continue after a pause",
      "Whatever the pause was for. Cells that all failed the same way are tried again; if they\n"
      "fail again, the program pauses again. With --accept-failures they are blocked instead, and\n"
      "no stage pauses the program for this any more.",
-     CTL_JSON | CTL_FAILURES | CTL_REASON, 0, 1, cmd_resume},
+     CTL_JSON | CTL_FAILURES | CTL_REASON | CTL_HOST, 0, 1, cmd_resume},
     {"unblind", "[PROGRAM]", "open the sealed scores before the end (journalled)",
      "Needs --reason. It is recorded in the journal and in the report, and counted tasks cannot\n"
      "be retried after it. With several programs PROGRAM is required, because this cannot be\n"
      "undone.",
-     CTL_JSON | CTL_REASON, 0, 1, cmd_unblind},
+     CTL_JSON | CTL_REASON | CTL_HOST, 0, 1, cmd_unblind},
     /* changing a submitted program */
     {"amend", "GRID.TOML", "change what may still be changed in a submitted program",
      "Changes the program that --program names, else the one of the lock beside the file.\n"
@@ -106,10 +107,10 @@ const struct ctl_command ctl_commands[] = {
      "Prints value, interval, n and unit of what the table's inputs read; --json has every\n"
      "figure. Exit 0: an outcome binds; 4: INDETERMINATE; 7: VOID; 1: there is none yet. Without\n"
      "a daemon it is read from the state folder (exit 3: it is not the last one in the journal).",
-     CTL_JSON, 0, 1, cmd_verdict},
+     CTL_JSON | CTL_HOST, 0, 1, cmd_verdict},
     {"report", "[PROGRAM]", "write the report again and print its path",
-     "Of a program with a verdict; without a daemon from the state folder.", CTL_JSON, 0, 1,
-     cmd_report},
+     "Of a program with a verdict; without a daemon from the state folder.", CTL_JSON | CTL_HOST, 0,
+     1, cmd_report},
     /* repair */
     {"rebuild", "[STATE]", "rebuild the database from the cell folders",
      "For a lost or torn database, with no daemon running. Journals and cell folders are read,\n"
@@ -120,13 +121,13 @@ const struct ctl_command ctl_commands[] = {
      "Runs gates, counters, contrasts and the table over the records given; executes nothing.\n"
      "With --out it writes an imported program's folder, with its report and instruments.\n"
      "The exit code is that of `verdict`.",
-     CTL_JSON | CTL_REPLACE | CTL_OUT, 2, 2, cmd_replay},
+     CTL_JSON | CTL_REPLACE | CTL_OUT | CTL_HERE, 2, 2, cmd_replay},
     {"import", "GRID.TOML [MAP.JSON]", "a program from lm-eval's results files",
      "Makes an imported program from results files (and samples files) of lm-evaluation-harness.\n"
      "It recomputes what can be recomputed, refuses what disagrees, and reads the verdict off the\n"
      "program's table. Executes nothing; an executed program is never touched.\n"
      "MAP.JSON: docs/import.md. The exit code is that of `verdict`.",
-     CTL_JSON | CTL_REPLACE | CTL_IMPORT | CTL_OUT, 1, 2, cmd_import},
+     CTL_JSON | CTL_REPLACE | CTL_IMPORT | CTL_OUT | CTL_HERE, 1, 2, cmd_import},
     /* receipts and what reviewers do with them */
     {"export", "[PROGRAM|FOLDER]", "a receipt that a stranger can verify",
      "Writes <name>-<digest8>-receipt and its .tar into --out (default: here): plan and lock,\n"
@@ -138,10 +139,10 @@ const struct ctl_command ctl_commands[] = {
      "Recomputes everything from the records up and names the first fault (exit 3). Needs no\n"
      "daemon and no network, executes nothing of the receipt, and prints which level of assurance\n"
      "it could establish and what the receipt does not show.",
-     CTL_JSON | CTL_SIGNERS, 1, 1, cmd_verify},
+     CTL_JSON | CTL_SIGNERS | CTL_HERE, 1, 1, cmd_verify},
     {"sign", "FOLDER", "sign a receipt, as its maker or reviewer",
      "Verifies it first; then writes signatures/<key>.sig over its SHA256SUMS, with --key.",
-     CTL_JSON | CTL_KEY, 1, 1, cmd_sign},
+     CTL_JSON | CTL_KEY | CTL_HERE, 1, 1, cmd_sign},
     {"rerun", "CELL", "train and score one cell again, and compare",
      "From the lock, with the workers that it pins, from the beginning, beside the counted data.\n"
      "Compares metrics and digests of artifacts with what was accepted (exit 3: they differ).\n"
@@ -157,9 +158,10 @@ const struct ctl_command ctl_commands[] = {
      CTL_JSON, 0, 1000, cmd_calibration},
     /* the daemon and this program */
     {"stop", "", "stop the daemon; what runs continues and is adopted later",
-     "With --kill running attempts checkpoint and are ended.", CTL_JSON | CTL_KILL, 0, 0, cmd_stop},
-    {"help", "[COMMAND]", "this, or the details of one command", NULL, 0, 0, 1, cmd_help},
-    {"version", "", "the version", NULL, CTL_JSON, 0, 0, cmd_version},
+     "With --kill running attempts checkpoint and are ended.", CTL_JSON | CTL_KILL | CTL_HOST, 0, 0,
+     cmd_stop},
+    {"help", "[COMMAND]", "this, or the details of one command", NULL, CTL_HERE, 0, 1, cmd_help},
+    {"version", "", "the version", NULL, CTL_JSON | CTL_HOST | CTL_HERE, 0, 0, cmd_version},
 };
 const size_t ctl_n_commands = ARRAY_LEN(ctl_commands);
 

@@ -43,6 +43,8 @@ enum ctl_option {
 #define CTL_DRY_RUN   (1U << 20) /* --dry-run */
 #define CTL_WITH_HOST (1U << 21) /* --with-host */
 #define CTL_FAILURES  (1U << 22) /* --accept-failures */
+#define CTL_HOST      (1U << 23) /* --host: it may run on another machine (host.h) */
+#define CTL_HERE      (1U << 24) /* no option: $PREREGD_HOST does not concern it */
 
 /* The options of one call, borrowed from argv. NULL, 0 and false: not given. */
 struct ctl_options {

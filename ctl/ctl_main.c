@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/ctl.h"
+#include "ctl/host.h"
 #include "ctl/text/out.h"
 
 /* Whether --json or -j is among the arguments: errors found while parsing them must be JSON,
@@ -47,11 +48,13 @@ static int unknown_command(const char *name, bool json)
 
 /* `preregctl submit` executes preregd, which starts the daemon: users expect it here. Returns
  * after an error only. */
-static int submit(char **argv)
+static int submit(char **argv, const char *given)
 {
     struct strbuf folder = STRBUF_INIT;
     struct err err = {0};
-    int rc = path_of_self(&folder, &err);
+    const char *host = NULL;
+    int rc = host_choose(NULL, given, &host, &err);
+    rc = rc == 0 ? path_of_self(&folder, &err) : rc;
     char *program = path_join(folder.buf, "preregd");
     if (rc == 0) {
         argv[0] = program;
@@ -62,6 +65,34 @@ static int submit(char **argv)
     free(program);
     strbuf_release(&folder);
     return (int)err_exit_code(rc);
+}
+
+/* Runs the command, here or on the host that is chosen. */
+static int run(const struct ctl_command *c, char **argv, const char *given, bool json)
+{
+    struct ctl_options o;
+    struct err err = {0};
+    enum exit_code code = EXIT_OK;
+    const char *host = NULL;
+    int argc = 0;
+    while (argv[argc] != NULL) {
+        argc++;
+    }
+    int rc = ctl_options_parse(c, argc, argv, &o, &err);
+    if (rc == 0 && o.help) {
+        ctl_print_help(c);
+        return EXIT_OK;
+    }
+    rc = rc == 0 ? host_choose(c, given, &host, &err) : rc;
+    if (rc == 0) {
+        rc = host != NULL ? host_run(host, argv, &code, &err) : c->run(&o, &code, &err);
+    }
+    rc = rc == 0 ? out_flush(&err) : rc;
+    if (rc != 0) {
+        out_error(c->name, o.json || (rc == ERR_USAGE && json), &err);
+        return (int)err_exit_code(rc);
+    }
+    return (int)code;
 }
 
 /* Rewrites `preregctl --state FOLDER COMMAND` to `preregctl COMMAND --state FOLDER`. */
@@ -90,8 +121,15 @@ int main(int argc, char **argv)
         ctl_print_help(NULL);
         return EXIT_USAGE;
     }
+    const char *host = NULL;
+    struct err err = {0};
+    const bool json = wants_json(argv + 1);
+    if (host_take(&argc, argv, &host, &err) != 0) {
+        out_error(NULL, json, &err);
+        return EXIT_USAGE;
+    }
     move_state_back(argc, argv);
-    const char *name = argv[1];
+    const char *name = argc < 2 ? "help" : argv[1];
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
         name = "version";
     } else if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
@@ -99,26 +137,7 @@ int main(int argc, char **argv)
     }
     const struct ctl_command *c = ctl_find_command(name);
     if (c == NULL && strcmp(name, "submit") == 0) {
-        return submit(argv);
+        return submit(argv, host);
     }
-    if (c == NULL) {
-        return unknown_command(name, wants_json(argv + 1));
-    }
-    struct ctl_options o;
-    struct err err = {0};
-    enum exit_code code = EXIT_OK;
-    int rc = ctl_options_parse(c, argc - 1, argv + 1, &o, &err);
-    if (rc == 0 && o.help) {
-        ctl_print_help(c);
-        return EXIT_OK;
-    }
-    rc = rc != 0 ? rc : c->run(&o, &code, &err);
-    if (rc == 0) {
-        rc = out_flush(&err);
-    }
-    if (rc != 0) {
-        out_error(c->name, o.json || (rc == ERR_USAGE && wants_json(argv + 1)), &err);
-        return (int)err_exit_code(rc);
-    }
-    return (int)code;
+    return c == NULL ? unknown_command(name, json) : run(c, argv + 1, host, json);
 }

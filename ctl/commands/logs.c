@@ -158,7 +158,10 @@ static int follow(const struct ctl_options *o, int64_t no, struct log_file logs[
         if (rc != 0) {
             return rc;
         }
-        clock_sleep_ms(live ? FOLLOW_MS : 0);
+        rc = live ? out_wait(FOLLOW_MS, err) : 0;
+        if (rc != 0) {
+            return rc;
+        }
         waited_ms += FOLLOW_MS;
     }
     return 0;

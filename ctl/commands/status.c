@@ -210,7 +210,7 @@ static int watch(const struct ctl_options *o, struct err *err)
         }
         cJSON_Delete(answer);
         if (rc == 0 && !over) {
-            clock_sleep_ms(o->interval_ms);
+            rc = out_wait(o->interval_ms, err);
         }
     }
     strbuf_release(&before);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <langinfo.h>
 #include <math.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -258,6 +259,22 @@ int out_json(const cJSON *answer, struct err *err)
     strbuf_release(&sb);
     cJSON_Delete(whole);
     return rc;
+}
+
+int out_wait(int64_t ms, struct err *err)
+{
+    const int64_t until = clock_mono().ms + ms;
+    for (int64_t left = ms; left >= 0; left = until - clock_mono().ms) {
+        struct pollfd p = {.fd = STDOUT_FILENO};
+        if (poll(&p, 1, left < 60000 ? (int)left : 60000) > 0 &&
+            (p.revents & (POLLERR | POLLHUP))) {
+            return err_set(err, ERR_IO, "the reader of standard output is gone");
+        }
+        if (left == 0) {
+            break;
+        }
+    }
+    return 0;
 }
 
 int out_flush(struct err *err)

@@ -9,6 +9,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "base/strbuf.h"
@@ -75,6 +76,9 @@ void out_data(const struct strbuf *sb);
 int out_json(const cJSON *answer, struct err *err) MUST_CHECK;
 /* ERR_IO when standard output took not everything (a full disk, say). */
 int out_flush(struct err *err) MUST_CHECK;
+/* Waits. ERR_IO at once when the reader of standard output is gone: a --follow that has nothing to
+ * write would never notice. */
+int out_wait(int64_t ms, struct err *err) MUST_CHECK;
 /* The message to standard error and, with json, an object to standard output. command NULL: it was
  * about none. */
 void out_error(const char *command, bool json, const struct err *err);

@@ -23,6 +23,7 @@ _preregctl_offer() {
     CELL) words=$(_preregctl_tasks | sed '/^apparatus\//d; s|/[^/]*$||' | sort -u) ;;
     STAGE) words=$(_preregctl_tasks | sed '/^apparatus\//d; s|.*/||' | sort -u) ;;
     NAME) words=$(preregctl init --list 2>/dev/null | sed 's/ .*//') ;;
+    HOST) mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -A hostname -- "$2") ;;
     N | TIME | TEXT) ;;
     FOLDER | STATE) files=yes ;;
     FILE | GLOB)
