@@ -68,7 +68,7 @@ int dir_make(const char *path, mode_t mode, struct err *err) MUST_CHECK;
 /* The same; the parent of each new folder is synced, so that no power cut takes it back. */
 int dir_make_durable(const char *path, mode_t mode, struct err *err) MUST_CHECK;
 /* Makes what is missing of `path` below `base`, with which the path begins, for the user alone.
- * Never makes `base`: a state folder that was moved away must not be made anew by a job that was
+ * Never makes `base`: a state folder that was moved away must not be recreated by a job that was
  * running. ERR_NOT_FOUND when it is absent. */
 int dir_make_below(const char *base, const char *path, bool durable, struct err *err) MUST_CHECK;
 /* ERR_REFUSED when the folder belongs to another user, or group or others may write to it. */

@@ -14,7 +14,7 @@
 /* ---- STATE/ ---- */
 
 #define LAYOUT_DATABASE       "preregd.db"
-#define LAYOUT_STATE_LOCK     "state.lock" /* whoever holds it may write to the folder */
+#define LAYOUT_STATE_LOCK     "state.lock" /* the process that holds it may write */
 #define LAYOUT_SOCKET         "preregd.sock"
 #define LAYOUT_LOG            "preregd.log"
 #define LAYOUT_SHIM_LOG       "shim.log" /* and in an attempt's folder */

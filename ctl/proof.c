@@ -52,7 +52,7 @@ static cJSON *diag_json(const struct diag *diag)
 }
 
 /* Asks whether what the program names may be executed. Without a state folder nothing is
- * remembered. Of a program with errors nobody is asked: only what may run anyway does. */
+ * remembered. A program with errors raises no question: only what may run anyway does. */
 static int may_run(const struct trust_ask *trust, const struct plan_program *p, bool is_faulty,
                    struct err *err)
 {

@@ -119,7 +119,7 @@ static int check_stamp(const struct exporting *x, struct err *err)
         rc = rc == 0 ? digest_file(lock, &d, NULL, err) : rc;
         if (rc == 0 && memmem(stamp.buf, stamp.len, d.bytes, sizeof(d.bytes)) == NULL) {
             rc = err_set(err, ERR_LOCK,
-                         RECEIPT_TSR " is no time stamp of this " RECEIPT_LOCK
+                         RECEIPT_TSR " is not a time stamp of this " RECEIPT_LOCK
                                      "'s bytes: take it away, or ask for another");
         }
     }
@@ -217,7 +217,7 @@ static int verify_made(const struct exporting *x, struct export_made *made, stru
         (void)err_join(&answer.fault, err);
         const bool is_of_early =
             answer.verdict_is_early && strcmp(answer.fault.file, RECEIPT_VERDICT) == 0;
-        rc = err_wrap(err, "what lies in %s does not follow%s", x->from,
+        rc = err_wrap(err, "the records in %s do not support its verdict%s", x->from,
                       is_of_early ? " (an earlier version finished it: export it with that)" : "");
     }
     made->verdict_is_early = answer.verdict_is_early;
@@ -323,7 +323,7 @@ int receipt_export(const struct export_spec *spec, struct export_made *made, str
         char *out = tidy_path(spec->out);
         made->folder = xasprintf("%s/%s-receipt", out, id);
         made->tar = xasprintf("%s.tar", made->folder);
-        /* an existing receipt may carry signatures that cannot be made again */
+        /* an existing receipt may carry signatures that cannot be recreated */
         if (file_kind_at(made->folder) != FILE_ABSENT || file_kind_at(made->tar) != FILE_ABSENT) {
             rc = err_set(err, ERR_EXISTS,
                          "%s or its .tar is there: a receipt that may be signed is not replaced",

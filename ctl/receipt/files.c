@@ -76,8 +76,8 @@ static int list_entry(struct receipt_files *files, int fd, const char *prefix, c
     } else {
         rc = err_set(err, ERR_LOCK,
                      S_ISLNK(st.st_mode)   ? "is a link: a receipt holds files"
-                     : S_ISDIR(st.st_mode) ? "a receipt has no folder so deep"
-                                           : "is no file, but a device, pipe or socket");
+                     : S_ISDIR(st.st_mode) ? "a receipt has no folder at this depth"
+                                           : "is not a file, but a device, pipe or socket");
     }
     free(name);
     return rc;

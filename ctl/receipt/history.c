@@ -143,8 +143,8 @@ static bool moved_silently(enum task_state was, enum task_state from)
 
 /* Whether a task may be revived in the row just read. A program that is paused for failures revives
  * its tasks. After that pause was lifted, only a task whose attempt it answered is revived, in the
- * row after that attempt's end, and in the rows after it what comes later in its cell and was given
- * up for it. */
+ * row after that attempt's end, and in the rows after it the later tasks of its cell that were
+ * given up for it. */
 static bool may_revive(const struct history *h, const struct state_row *row)
 {
     const size_t n_stages = h->program->n_stages;
@@ -178,7 +178,7 @@ static int check_move(const struct history_reading *r, const struct state_row *r
                        "a task is revived, and its program was not paused for failures");
     }
     if (!state_row_is_legal(row)) {
-        return err_set(r->err, ERR_LOCK, "%s: from %s to %s is no legal move",
+        return err_set(r->err, ERR_LOCK, "%s: from %s to %s is not a legal move",
                        row_kind_name(row->kind), task_state_name(row->from),
                        task_state_name(row->after.state));
     }
@@ -383,7 +383,7 @@ static int take_check_row(struct history_reading *r, const cJSON *line, const st
         return mismatch_code(r->err);
     }
     if (!state_row_is_legal(row)) {
-        return err_set(r->err, ERR_LOCK, "%s: from %s to %s is no legal move",
+        return err_set(r->err, ERR_LOCK, "%s: from %s to %s is not a legal move",
                        row_kind_name(row->kind), task_state_name(row->from),
                        task_state_name(row->after.state));
     }
@@ -413,11 +413,11 @@ static int check_time(struct history_reading *r, const struct state_row *row, co
     char text[WALL_TEXT_SIZE];
     struct wall_time when;
     if (!clock_wall_parse(said, &when)) {
-        return err_set(r->err, ERR_LOCK, "\"time\" is no time");
+        return err_set(r->err, ERR_LOCK, "\"time\" is not a time");
     }
     if (when.ms < r->locked.ms) {
         clock_wall_text(r->locked, text);
-        return err_differs(r->err, "the row's time lies before the lock's", text, said);
+        return err_differs(r->err, "the row's time is before the lock's", text, said);
     }
     if (row->behind_ms > 0 && when.ms != r->last.ms) {
         clock_wall_text(r->last, text);
@@ -522,7 +522,7 @@ int history_read(struct history *h, const struct plan_program *p, const struct l
     err_at(err, RECEIPT_LOCK, 0);
     int rc = cJSON_IsString(time) && clock_wall_parse(time->valuestring, &r.locked)
                  ? 0
-                 : err_set(err, ERR_LOCK, "\"time\" is no time");
+                 : err_set(err, ERR_LOCK, "\"time\" is not a time");
     r.last = r.locked;
     l = (struct receipt_lines){.fd = -1, .buf = STRBUF_INIT};
     rc = rc == 0 ? lines_open(&l, files, RECEIPT_JOURNAL, JOURNAL_LINE_MAX, err) : rc;

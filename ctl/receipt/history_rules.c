@@ -26,7 +26,7 @@ int history_check_attempt(const struct history *h, struct wall_time locked,
 {
     const struct wall_time t = row->attempt.started;
     if (t.ms < locked.ms && !(h->unverified && t.ms == 0)) {
-        return wrong_time(err, "attempt.started lies before the lock's time", locked, t);
+        return wrong_time(err, "attempt.started is before the lock's time", locked, t);
     }
     return started == NULL || h->unverified || started->started.ms == t.ms
                ? 0

@@ -15,7 +15,7 @@ static int split_line(const char *line, size_t len, struct digest *digest, const
 {
     char hex[DIGEST_HEX_SIZE];
     if (len < 67 || strlen(line) != len || line[64] != ' ' || line[65] != ' ') {
-        return err_set(err, ERR_LOCK, "is no line of a digest, two spaces and a name");
+        return err_set(err, ERR_LOCK, "is not a digest, two spaces and a name");
     }
     memcpy(hex, line, 64);
     hex[64] = '\0';
@@ -43,8 +43,7 @@ static int wrong_name(struct err *err, const struct receipt_file *file, const ch
         return err_set(err, ERR_LOCK, "\"%.60s\": %s", name, why != NULL ? why : "is not summed");
     }
     if (file == NULL || strcmp(name, file->name) < 0) {
-        return err_set(err, ERR_LOCK, "%.100s is missing, or stands here twice or out of order",
-                       name);
+        return err_set(err, ERR_LOCK, "%.100s is missing, duplicated or out of order", name);
     }
     err_at(err, file->name, 0);
     return err_set(err, ERR_LOCK, "is not listed in " RECEIPT_SUMS);

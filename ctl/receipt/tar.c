@@ -148,7 +148,7 @@ struct unpacking {
 static int damaged(struct unpacking *u)
 {
     const char *said = archive_error_string(u->a);
-    return err_set(u->err, ERR_LOCK, "is no whole tar archive: %s",
+    return err_set(u->err, ERR_LOCK, "is not a complete tar archive: %s",
                    said != NULL ? said : "no reason given");
 }
 
@@ -185,7 +185,7 @@ static int check_entry(struct unpacking *u, struct archive_entry *e, const char 
     if (archive_entry_filetype(e) != AE_IFREG || archive_entry_sparse_count(e) > 0 ||
         !archive_entry_size_is_set(e)) {
         return err_set(u->err, ERR_LOCK,
-                       "is no plain file, but a device, pipe, sparse file or other thing");
+                       "is not a plain file, but a device, pipe, sparse file or the like");
     }
     const char *why = layout_refuses(name);
     if (why != NULL) {

@@ -108,14 +108,14 @@ static int check_arithmetic(struct verifying *v, const cJSON *r)
     const bool holds = cJSON_IsTrue(json_member(r, "holds"));
     if (holds ? !(off <= within + slack) : off < within - slack) {
         return err_set(v->err, ERR_LOCK,
-                       "a result of apparatus.%.60s is said %s hold, which its value "
+                       "a result of apparatus.%.60s claims %s, which its value "
                        "does not bear out",
-                       text_of(r, "check"), holds ? "to" : "not to");
+                       text_of(r, "check"), holds ? "to hold" : "not to hold");
     }
     return 0;
 }
 
-/* Whether the text of a result is what is said of that value. What was not measured has the
+/* Whether the text of a result is the text for that value. A value that was not measured has the
  * worker's reason behind it, which is nowhere else. `said` gets APPARATUS_TEXT_SIZE. */
 static bool is_said_of(const cJSON *r, double value, char *said)
 {
@@ -153,7 +153,7 @@ static int check_asked(struct verifying *v, const cJSON *r, const cJSON *plan)
     err_at(v->err, RECEIPT_PROVENANCE, 0);
     if (!cJSON_IsObject(expect)) {
         return err_set(v->err, ERR_LOCK,
-                       "apparatus.%.60s was not declared when it is said to have come to "
+                       "apparatus.%.60s was not declared when provenance.json says it had "
                        "a result",
                        text_of(r, "check"));
     }

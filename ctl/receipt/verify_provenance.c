@@ -154,7 +154,7 @@ static int check_task(struct verifying *v, size_t task, const cJSON *found)
     cJSON_Delete(expected);
     if (rc == 0 && adds) {
         rc = err_set(v->err, ERR_LOCK,
-                     "%s.narrower: its limits were no narrower than those of others", at);
+                     "%s.narrower: its limits were not narrower than those of others", at);
     }
     if (rc != 0) {
         return rc;

@@ -86,7 +86,7 @@ static int check_time(struct verifying *v, const char *text)
     struct wall_time time;
     struct wall_time lock;
     if (!clock_wall_parse(text, &time)) {
-        return err_set(v->err, ERR_LOCK, "\"%.40s\" is no time", text);
+        return err_set(v->err, ERR_LOCK, "\"%.40s\" is not a time", text);
     }
     return cJSON_IsString(locked) && clock_wall_parse(locked->valuestring, &lock) &&
                    time.ms < lock.ms

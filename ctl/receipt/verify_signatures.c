@@ -216,7 +216,7 @@ static void judge_stamp(struct verifying *v, const struct timestamp_check *check
     struct wall_time t = {0};
     const char *by = check->authority != NULL ? check->authority : "an authority";
     if (v->imported) {
-        verifying_says(v, "%s saw the lock at %s; when the records were made nobody here knows", by,
+        verifying_says(v, "%s saw the lock at %s; when the records were made is not known here", by,
                        check->time);
     } else if (!stamp_time(check->time, &t) ||
                (v->history.first_start.ms != 0 && t.ms > v->history.first_start.ms)) {
@@ -246,7 +246,7 @@ int verify_timestamp(struct verifying *v)
         return 0;
     }
     if (v->spec->ca == NULL) {
-        verifying_says(v, "a time stamp is there and was not looked at: --ca FILE says whose to "
+        verifying_says(v, "a time stamp is present and was not checked: --ca FILE says whose to "
                           "believe");
         return 0;
     }

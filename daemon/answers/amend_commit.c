@@ -226,7 +226,7 @@ int amend_commit(struct answer_context *ctx, struct hosted *h, const cJSON *para
 {
     const cJSON *signature = json_member(params, "signature");
     const char *head = NULL;
-    struct signature_check nobody = {0};
+    struct signature_check unsigned_check = {0};
     int rc = json_get_string(params, "commit", &head, err);
     rc = rc != 0 ? rc : check_prepared(h, head, err);
     if (rc == 0 && signature != NULL && !cJSON_IsNull(signature)) {
@@ -235,12 +235,12 @@ int amend_commit(struct answer_context *ctx, struct hosted *h, const cJSON *para
     }
     if (rc == 0) { /* whether it may be unsigned; runs no program */
         rc = amendment_check_signer(h->bundle->program, h->bundle->lock, h->amend->amendment, NULL,
-                                    &nobody, err);
-        signature_check_release(&nobody);
+                                    &unsigned_check, err);
+        signature_check_release(&unsigned_check);
     }
     rc = rc != 0 ? rc : take_effect(ctx->shell, h, err);
     if (rc == 0) {
-        *result = answer_of(h, &nobody, NULL);
+        *result = answer_of(h, &unsigned_check, NULL);
     }
     return rc;
 }

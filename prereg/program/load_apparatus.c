@@ -73,8 +73,8 @@ static void check_stage(struct load *l, const struct toml_node *at, const struct
     const char *factor = find_factor(l->p, s->params);
     if (s->n_after == 0) {
         load_error(l, at,
-                   "stage \"%s\" comes after nothing: there is no input whose place a reference "
-                   "model could take",
+                   "stage \"%s\" comes after no stage: it has no input that a reference model "
+                   "could replace",
                    s->name);
     }
     if (factor != NULL || (s->when != NULL && s->when->child != NULL)) {

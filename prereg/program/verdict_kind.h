@@ -16,7 +16,7 @@ enum verdict_kind {
                    */
 };
 
-/* Returns the kind that `outcome`, a text of verdict.json or of the journal, stands for. */
+/* Returns the kind of `outcome`, a text of verdict.json or of the journal. */
 enum verdict_kind verdict_kind_of(const char *outcome);
 /* Returns that text: "INDETERMINATE" or "VOID"; NULL for BOUND, where it is the outcome's name. */
 const char *verdict_kind_word(enum verdict_kind kind);

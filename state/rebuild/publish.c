@@ -32,7 +32,7 @@ int rebuild_remove_new(const char *dir, struct err *err)
     return rc;
 }
 
-/* The old one with its log goes aside first: a log must never meet a database that it is not of.
+/* The old one is moved away first, with its log: a log must never meet another database.
  * Where there is no database, one that an earlier rebuild put aside is kept. */
 static int put_aside(const char *dir, struct err *err)
 {
@@ -158,8 +158,8 @@ static int keep_aside(const char *path, struct err *err)
             return err_set_errno(err, number, "keep %s aside", path);
         }
     }
-    return err_set(err, ERR_EXISTS, "%s.broken and %d more lie there: move them away", path,
-                   ASIDE_MAX);
+    return err_set(err, ERR_EXISTS, "%s.broken and %d more are in the way: move them elsewhere",
+                   path, ASIDE_MAX);
 }
 
 static int publish_journal(const struct rebuilding *r, struct err *err)

@@ -193,7 +193,7 @@ int apparatus_forget_result(struct store *store, const struct state_row *row, st
     int rc = run_bound(store, "UPDATE apparatus SET name=name WHERE program=?1 AND task=?2", &args,
                        &n, err);
     if (rc == 0 && n != 1) {
-        rc = err_set(err, ERR_CORRUPT, "task %u of program %u is no apparatus check", row->task,
+        rc = err_set(err, ERR_CORRUPT, "task %u of program %u is not an apparatus check", row->task,
                      row->program);
     }
     return rc != 0 ? rc

@@ -144,7 +144,7 @@ static int apply_tables(struct store *store, const struct state_row *row, struct
         return rc == 0 && row->kind == ROW_AMENDED ? amend_program(store, row, err) : rc;
     }
     if (!store->replaying && !state_row_is_legal(row)) {
-        return err_set(err, ERR_CORRUPT, "%s: from %s to %s is no legal move",
+        return err_set(err, ERR_CORRUPT, "%s: from %s to %s is not a legal move",
                        row_kind_name(row->kind), task_state_name(row->from),
                        task_state_name(row->after.state));
     }

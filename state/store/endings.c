@@ -1,7 +1,7 @@
 /*
  * What the journal says of how the attempts of one task ended. A person asks while the daemon's
  * loop waits, and a journal may have millions of rows: times in it never fall, and an end is
- * written after the time that its attempt has, so the row is looked for from there on.
+ * written after the time that its attempt has, so the search starts there.
  */
 #include <string.h>
 
@@ -93,7 +93,7 @@ int store_endings(struct store *store, uint32_t program, uint32_t task, store_en
     if (rc != 0 ||
         (rc = sql_prepare(store->db, "SELECT line FROM journal WHERE program=?1 AND seq=?2",
                           &e.line, err)) != 0 ||
-        /* A line is canonical, so that the member stands in it just so. */
+        /* A line is canonical, so the member has exactly this text. */
         (rc = sql_prepare(store->db,
                           "SELECT json_extract(line, '$.detail') FROM journal WHERE program=?1 AND"
                           " seq>=?2 AND seq<?3 AND instr(line, ?4) > 0 AND"

@@ -11,7 +11,7 @@ int fs_check_local(const char *dir, struct err *err)
         return err->code;
     }
     return err_set(err, ERR_REFUSED,
-                   "the state folder %s lies on %s, whose locks and syncs cannot be relied on: set "
+                   "the state folder %s is on %s, whose locks and syncs cannot be relied on: set "
                    "PREREGD_STATE to a local disk ([run] work may point to a shared one)",
                    dir, name);
 }

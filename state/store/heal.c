@@ -141,7 +141,7 @@ static int take_over(struct store *store, struct journal_file *f, const struct s
     store->replaying = false;
     store->heads_fd = heads_fd;
     if (rc != 0) {
-        rc = err_wrap(err, "take over %s", path);
+        rc = err_wrap(err, "adopt %s", path);
     } else if (n_taken < text->len) {
         rc = cut(path, (size_t)bytes + n_taken, err);
     }

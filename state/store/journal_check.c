@@ -137,11 +137,12 @@ static int check_end_of_file(const struct journal_file *f, struct err *err)
     return st.st_size < f->bytes
                ? err_set(err, ERR_CORRUPT, "%s ends before row %lld, the last of the database",
                          f->path, (long long)f->committed.n_rows)
-               : err_set(err, ERR_BUSY,
-                         "%s goes on after row %lld, the last of the database, as a crash leaves "
-                         "it or whoever writes to it: the next start adopts or refuses what "
-                         "follows",
-                         f->path, (long long)f->committed.n_rows);
+               : err_set(
+                     err, ERR_BUSY,
+                     "%s goes on after row %lld, the last of the database, as a crash leaves "
+                     "it, or a process that still writes: the next start adopts or refuses what "
+                     "follows",
+                     f->path, (long long)f->committed.n_rows);
 }
 
 int journal_check_end(struct store *store, const struct journal_file *f, struct err *err)

@@ -4,7 +4,7 @@
 /* What every SELECT below shares: prepare, bind the program, visit each row. `visit` returns as
  * visitors do. */
 struct query {
-    const char *sql;                   /* "%s" stands for `columns` */
+    const char *sql;                   /* "%s" is replaced by `columns` */
     const struct row_columns *columns; /* NULL: none */
     const char *prefix;                /* of their names */
     int64_t args[2];
@@ -255,7 +255,7 @@ int store_runs(struct store *store, uint32_t program, store_run_fn *fn, void *ct
 {
     assert(store != NULL && fn != NULL);
     struct query q = {
-        /* A line is canonical, so that the member stands in it just so. */
+        /* A line is canonical, so the member has exactly this text. */
         .sql = "SELECT seq, json_extract(line, CASE seq WHEN 1 THEN '$.run' ELSE '$.detail' END)"
                " FROM journal WHERE program=?1 AND (seq = 1 OR"
                " instr(line, '\"event\":\"run_settings\"') > 0) ORDER BY seq",

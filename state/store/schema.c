@@ -6,7 +6,8 @@
 
 #include "state/store/internal.h"
 
-/* Names, not numbers, stand for states and causes: a database outlives the order of our enums. */
+/* States and causes are stored as names, not numbers: a database outlives the order of our enums.
+ */
 static const char PROGRAMS[] =
     "CREATE TABLE programs("
     " no INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL,"

@@ -1,4 +1,4 @@
-/* The statements that a store prepares once, and what of them follows from the tables of columns:
+/* The statements that a store prepares once, with their parts that the tables of columns decide:
  * lists, parameters, values bound and read. */
 #include "state/store/internal.h"
 

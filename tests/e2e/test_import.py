@@ -431,7 +431,7 @@ def test_left_out(place):
     """Fewer items than there are, without a limit that says so: told."""
     prepare(place, lambda _cell, run: run.results["n-samples"]["hs_tiny"].update(original=60))
     answer = place.ctl_json("import", "grid.toml", *PATTERN, "-o", "out")
-    said = "arch=moe,seed=1 hella: items were left out, and no limit is said: 40 were scored"
+    said = "arch=moe,seed=1 hella: items were left out, and no limit is given: 40 were scored"
     expect(said in answer["warnings"], f"{answer['warnings']}")
     expect(not any("many" in w and "left out" in w for w in answer["warnings"]), f"{answer['warnings']}")
 

@@ -181,7 +181,7 @@ def test_stamped(place):
     with open(grid + ".lock.tsr", "wb") as f:
         f.write(b"a stamp of other bytes")
     said = place.ctl("export", "--out", place.path("mistaken"), wanted=LOCK).stderr
-    expect("no time stamp of this grid.toml.lock" in said and not os.listdir(place.path("mistaken")), f"a stamp of other bytes: {said}")
+    expect("not a time stamp of this grid.toml.lock" in said and not os.listdir(place.path("mistaken")), f"a stamp of other bytes: {said}")
     os.unlink(grid + ".lock.tsr")
     unstamped, _ = export(place, out="unstamped")
     expect(not os.path.exists(os.path.join(unstamped, "grid.toml.lock.tsr")), "a stamp from nowhere")

@@ -70,9 +70,9 @@ def test_folders(place):
         ("report.html.x", lambda p: os.symlink(secret, p), "is a link"),
         ("amendments", lambda p: os.symlink(outside, p), "is a link"),
         ("grid.toml.lock.tsq", lambda p: os.symlink("/nowhere", p), "is a link"),
-        ("grid.toml.lock.tsr", os.mkfifo, "is no file, but a device, pipe or socket"),
-        ("s", pipe_end, "is no file, but a device, pipe or socket"),
-        ("a/b/c", os.mkdir, "no folder so deep"),
+        ("grid.toml.lock.tsr", os.mkfifo, "is not a file, but a device, pipe or socket"),
+        ("s", pipe_end, "is not a file, but a device, pipe or socket"),
+        ("a/b/c", os.mkdir, "no folder at this depth"),
         ("Records.json", lambda p: open(p, "w").close(), "only in the case of letters"),
         (unicodedata.normalize("NFD", "gríd.toml"), lambda p: open(p, "w").close(), "no receipt of this version has such a file"),
         ("x\n\x1b[31mred\x9b", lambda p: open(p, "w").close(), "no receipt of this version has such a file"),
@@ -171,9 +171,9 @@ def test_archives(place):
         ([member("r/grid.toml", tarfile.SYMTYPE, "/etc/passwd")], "is a link"),
         ([ok, member("r/report.md", tarfile.LNKTYPE, "r/grid.toml")], "is a link"),
         ([member("r/amendments", tarfile.SYMTYPE, "/tmp"), member("r/amendments/0001.json", size=1)], "is a link"),
-        ([member("r/grid.toml", tarfile.CHRTYPE)], "is no plain file"),
-        ([member("r/grid.toml", tarfile.BLKTYPE)], "is no plain file"),
-        ([member("r/grid.toml", tarfile.FIFOTYPE)], "is no plain file"),
+        ([member("r/grid.toml", tarfile.CHRTYPE)], "is not a plain file"),
+        ([member("r/grid.toml", tarfile.BLKTYPE)], "is not a plain file"),
+        ([member("r/grid.toml", tarfile.FIFOTYPE)], "is not a plain file"),
         ([member("../r/grid.toml")], "holds one folder"),
         ([member("r/../../grid.toml")], "leads out of the folder"),
         ([member("r/../grid.toml")], "leads out of the folder"),
@@ -202,12 +202,12 @@ def test_no_archives(place):
     with open(tar, "rb") as f:
         good = f.read()
     for name, data, what in (
-        ("cut", good[: len(good) // 2], "is no whole tar archive"),
+        ("cut", good[: len(good) // 2], "is not a complete tar archive"),
         ("cut in a head", good[:700], ""),
         ("empty", b"", ""),
         ("zeros", bytes(4096), "holds nothing"),
-        ("words", b"not a tar at all\n" * 100, "is no whole tar archive"),
-        ("zip", b"PK\x03\x04" + bytes(600), "is no whole tar archive"),
+        ("words", b"not a tar at all\n" * 100, "is not a complete tar archive"),
+        ("zip", b"PK\x03\x04" + bytes(600), "is not a complete tar archive"),
     ):
         path = place.path(name)
         with open(path, "wb") as f:
@@ -215,9 +215,9 @@ def test_no_archives(place):
         refused(place, path, what)
     bomb = archive(place, [member("r/grid.toml", size=64 << 20)], mode="w:gz")
     expect(os.path.getsize(bomb) < 1 << 20, "no bomb")
-    refused(place, bomb, "is no whole tar archive")
+    refused(place, bomb, "is not a complete tar archive")
     head = bytearray(member("r/records.json").tobuf(tarfile.GNU_FORMAT))
-    for size, what in (((1 << 60), "are read at most"), ((1 << 30) - 1, "is no whole tar archive"), (-5, "")):
+    for size, what in (((1 << 60), "are read at most"), ((1 << 30) - 1, "is not a complete tar archive"), (-5, "")):
         head[124:136] = (0x80 << 88 | size).to_bytes(12, "big") if size >= 0 else (256**12 + size).to_bytes(12, "big")
         head[148:156] = b" " * 8
         head[148:156] = b"%06o\0 " % sum(head)
@@ -228,7 +228,7 @@ def test_no_archives(place):
     os.truncate(holes, 8 << 20)
     subprocess.run(["tar", "-C", place.folder, "--sparse", "-cf", place.path("sparse"), "r"], check=True)
     expect(os.path.getsize(place.path("sparse")) < 1 << 20, "tar keeps no holes")
-    refused(place, place.path("sparse"), "is no plain file")
+    refused(place, place.path("sparse"), "is not a plain file")
     os.mkfifo(place.path("pipe"))
     run = place.ctl("verify", place.path("pipe"), wanted=LOCK, timeout=20)
     expect("archive" in run.stdout, run.stdout)

@@ -124,7 +124,7 @@ struct token lexer_next(struct lexer *lx)
         lx->pos++;
         return t;
     }
-    return bad(t, c == '"' ? "level names stand in single quotes"
+    return bad(t, c == '"' ? "a level name takes single quotes"
                            : "this character has no meaning here");
 }
 

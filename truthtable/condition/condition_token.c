@@ -1,4 +1,4 @@
-/* Tokens of a condition: taking one, expecting one, and what is said of one that is wrong. */
+/* Tokens of a condition: taking one, expecting one, and the message for a wrong one. */
 #include "truthtable/condition/condition_parse.h"
 
 #include <stdarg.h>

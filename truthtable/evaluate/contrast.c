@@ -154,7 +154,7 @@ static size_t *new_stands(const struct table_evaluation *ev)
     return stands;
 }
 
-/* Why a cell that is left is not a replicate of its own; NULL: it is one. A copy of what was left
+/* Why a cell that is left is not a replicate of its own; NULL: it is one. A copy of a cell left
  * out counts as one, unless another copy of the same represents it already. */
 static const char *copy_among(const struct score *scores, size_t *stands, size_t cell)
 {
@@ -689,7 +689,7 @@ static void figure_pooled(struct contrasting *ct, size_t contrast)
         for (size_t s = 0; s < n_settings && member == TRUTH_TRUE; s++) {
             d[n++] = own->settings[s];
         }
-        /* Lists what is left out of every measure that is, or may be, a member. */
+        /* Lists the cells left out of every measure that is, or may be, a member. */
         if (member != TRUTH_FALSE) {
             mark_excluded(ct, own);
         }

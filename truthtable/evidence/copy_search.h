@@ -30,7 +30,7 @@ void copy_search_free(struct copy_search *cs);
 
 /* Begins another group: no cell is kept. */
 void copy_search_next_group(struct copy_search *cs);
-/* INDEX_NONE: the cell is no copy. */
+/* INDEX_NONE: the cell is not a copy. */
 size_t copy_search_find(struct copy_search *cs, size_t cell);
 /* Cells of a group are kept in ascending order. */
 void copy_search_keep(struct copy_search *cs, size_t cell);

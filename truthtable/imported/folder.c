@@ -91,7 +91,7 @@ int folder_check(const struct folder_spec *spec, struct err *err)
     }
     rc = check_not_executed(spec->folder, err);
     if (rc == 0 && !imported_is_folder(spec->folder)) {
-        rc = err_set(err, ERR_EXISTS, "%s is there and is no imported program", spec->folder);
+        rc = err_set(err, ERR_EXISTS, "%s exists and is not an imported program", spec->folder);
     } else if (rc == 0 && !spec->replace) {
         rc = err_set(err, ERR_EXISTS, "%s holds an earlier import (--replace gives that up)",
                      spec->folder);
@@ -119,7 +119,7 @@ static void compare_times(const struct folder_spec *spec, struct import *im)
     /* A lock made at import cannot be older than any record. */
     if (imported_lock(spec->lock)) {
         import_warn(im, "the plan was locked at import, when its records were already there: this "
-                        "is no pre-registration");
+                        "is not a pre-registration");
         return;
     }
     if (!clock_wall_parse(lock_time(spec->lock), &locked)) {

@@ -70,7 +70,7 @@ static int check_limit(struct import *im, const struct import_task *t, struct er
         return 0; /* a limit that left nothing out is not a limit */
     }
     if (!r->has_limit) {
-        import_warn(im, "%s %s: items were left out, and no limit is said: %lld were scored",
+        import_warn(im, "%s %s: items were left out, and no limit is given: %lld were scored",
                     p->cells[t->cell].name, p->stages[t->stage].name, (long long)t->entry->n);
         return 0;
     }

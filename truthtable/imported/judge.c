@@ -380,7 +380,7 @@ int judge_filtered(const cJSON *line, struct err *err)
     const cJSON *raw = json_member(line, "resps");
     const cJSON *kept = json_member(line, "filtered_resps");
     if (!cJSON_IsArray(raw) || !cJSON_IsArray(kept)) {
-        return err_set(err, ERR_SYNTAX, "\"resps\" or \"filtered_resps\" is no list");
+        return err_set(err, ERR_SYNTAX, "\"resps\" or \"filtered_resps\" is not a list");
     }
     if (cJSON_GetArraySize(raw) != cJSON_GetArraySize(kept)) {
         return err_set(err, ERR_CORRUPT, "%d answers, %d of them after the filter",

@@ -82,7 +82,7 @@ int judge_hashes(const cJSON *line, const char *text, size_t len, struct digest_
         const cJSON *v = json_member(line, hash_keys[i]);
         stored[i] = cJSON_IsString(v) ? v->valuestring : NULL;
         if (v != NULL && (stored[i] == NULL || strlen(stored[i]) != DIGEST_HEX_SIZE - 1)) {
-            return err_set(err, ERR_SYNTAX, "\"%s\" is no digest", hash_keys[i]);
+            return err_set(err, ERR_SYNTAX, "\"%s\" is not a digest", hash_keys[i]);
         }
         *has_hashes = *has_hashes && stored[i] != NULL;
     }

@@ -152,7 +152,7 @@ static int take_file(struct map *m, const char *folder, const cJSON *v, struct e
     const char *stage = NULL;
     const char *results = NULL;
     int rc = cJSON_IsObject(v) ? check_keys(v, keys, ARRAY_LEN(keys), err)
-                               : err_set(err, ERR_SYNTAX, "is no object");
+                               : err_set(err, ERR_SYNTAX, "is not an object");
     rc = rc == 0 ? json_get_string(v, "cell", &cell, err) : rc;
     rc = rc == 0 ? json_get_string(v, "results", &results, err) : rc;
     rc = rc == 0 ? json_opt_string(v, "stage", &stage, err) : rc;
@@ -177,7 +177,7 @@ static int take_pattern(struct map *m, const char *folder, const cJSON *v, struc
     const char *results = NULL;
     const char *samples = NULL;
     int rc = cJSON_IsObject(v) ? check_keys(v, keys, ARRAY_LEN(keys), err)
-                               : err_set(err, ERR_SYNTAX, "is no object");
+                               : err_set(err, ERR_SYNTAX, "is not an object");
     rc = rc == 0 ? json_get_string(v, "results", &results, err) : rc;
     rc = rc == 0 ? json_opt_string(v, "samples", &samples, err) : rc;
     return rc == 0 ? map_add_pattern(m, folder, results, samples, err) : rc;
@@ -187,7 +187,7 @@ static int take_pattern(struct map *m, const char *folder, const cJSON *v, struc
 static int take_record(struct map *m, const char *folder, const cJSON *v, struct err *err)
 {
     if (!cJSON_IsString(v)) {
-        return err_set(err, ERR_SYNTAX, "is no path");
+        return err_set(err, ERR_SYNTAX, "is not a path");
     }
     map_add_records(m, folder, v->valuestring);
     return 0;
@@ -203,7 +203,7 @@ static int take_list(struct map *m, const char *folder, const char *key, take_fn
     size_t i = 0;
     int rc = 0;
     if (list != NULL && !cJSON_IsArray(list)) {
-        return err_set(err, ERR_SYNTAX, "\"%s\" is no list", key);
+        return err_set(err, ERR_SYNTAX, "\"%s\" is not a list", key);
     }
     for (const cJSON *v = list == NULL ? NULL : list->child; rc == 0 && v != NULL; v = v->next) {
         rc = take(m, folder, v, err);
@@ -226,7 +226,7 @@ static int check_tables(const struct map *m, struct err *err)
     {
         rc = rc == 0 ? find_stage(m, v->string, &stage, err) : rc;
         if (rc == 0 && !cJSON_IsString(v)) {
-            rc = err_set(err, ERR_SYNTAX, "tasks.%.64s is no task's name", v->string);
+            rc = err_set(err, ERR_SYNTAX, "tasks.%.64s is not the name of a task", v->string);
         }
     }
     cJSON_ArrayForEach(v, json_member(m->json, "metrics"))
@@ -235,7 +235,7 @@ static int check_tables(const struct map *m, struct err *err)
         cJSON_ArrayForEach(k, v)
         {
             if (rc == 0 && (k->string == NULL || !cJSON_IsString(k))) {
-                rc = err_set(err, ERR_SYNTAX, "metrics.%.64s is no table of keys", v->string);
+                rc = err_set(err, ERR_SYNTAX, "metrics.%.64s is not a table of keys", v->string);
             }
         }
     }

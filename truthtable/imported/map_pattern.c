@@ -165,7 +165,7 @@ int map_add_pattern(struct map *m, const char *folder, const char *results, cons
     const size_t n_stages = strstr(results, "{stage}") != NULL ? m->program->n_stages : 1;
     int rc = 0;
     if (n_stages == 1 && samples != NULL && strstr(samples, "{stage}") != NULL) {
-        return err_set(err, ERR_REFUSED, "{stage} stands in the pattern of the samples alone");
+        return err_set(err, ERR_REFUSED, "{stage} is in the pattern of the samples alone");
     }
     for (size_t cell = 0; rc == 0 && cell < m->program->n_cells; cell++) {
         for (size_t stage = 0; rc == 0 && stage < n_stages; stage++) {

@@ -80,7 +80,7 @@ static int take_stderr(struct results_metric *m, const cJSON *v, struct err *err
         return 0;
     }
     if (!cJSON_IsNumber(v) || !(v->valuedouble >= 0)) {
-        return err_set(err, ERR_SYNTAX, "\"%s\" is no standard error", v->string);
+        return err_set(err, ERR_SYNTAX, "\"%s\" is not a standard error", v->string);
     }
     m->has_se = v->valuedouble > 0 || !m->has_value || !(m->value > 0 && m->value < 1);
     m->se = v->valuedouble;
@@ -94,7 +94,7 @@ static int take_value(struct results_metric *m, const cJSON *v, struct err *err)
         return 0;
     }
     if (!cJSON_IsNumber(v)) {
-        return err_set(err, ERR_SYNTAX, "\"%s\" is no number", v->string);
+        return err_set(err, ERR_SYNTAX, "\"%s\" is not a number", v->string);
     }
     m->has_value = true;
     m->value = v->valuedouble;
@@ -166,7 +166,7 @@ static int take_members(struct imported_results *r, struct results_entry *e, str
         return 0;
     }
     if (!cJSON_IsArray(list)) {
-        return err_set(err, ERR_SYNTAX, "\"group_subtasks\" of %.80s is no list", e->task);
+        return err_set(err, ERR_SYNTAX, "\"group_subtasks\" of %.80s is not a list", e->task);
     }
     e->members = arena_array(&r->arena, (size_t)cJSON_GetArraySize(list) + 1, sizeof(*e->members));
     for (const cJSON *v = list->child; v != NULL; v = v->next) {
@@ -186,7 +186,7 @@ static int take_entry(struct imported_results *r, struct results_entry *e, const
     *e = (struct results_entry){.task = obj->string};
     e->config = json_member(json_member(r->json, "configs"), obj->string);
     if (!cJSON_IsObject(obj)) {
-        return err_set(err, ERR_SYNTAX, "is no object");
+        return err_set(err, ERR_SYNTAX, "is not an object");
     }
     int rc = take_metrics(r, e, obj, err);
     if (rc == 0 && cJSON_IsObject(counts)) {
@@ -356,7 +356,7 @@ static int take_limit(struct imported_results *r, struct err *err)
         return 0;
     }
     if (!cJSON_IsNumber(limit) || !(limit->valuedouble > 0)) {
-        return err_set(err, ERR_SYNTAX, "config.limit is no number above 0");
+        return err_set(err, ERR_SYNTAX, "config.limit is not a number above 0");
     }
     r->has_limit = true;
     r->limit = limit->valuedouble;

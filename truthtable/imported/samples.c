@@ -173,10 +173,10 @@ static int take_stored(struct samples_metric *m, const cJSON *v, struct err *err
     if (m->sum == SUM_WEIGHTED || m->sum == SUM_BITS) {
         if (!cJSON_IsArray(v) || cJSON_GetArraySize(v) != 2 || !judge_number(v->child, &x) ||
             !judge_number(v->child->next, &weight) || !(weight >= 0)) {
-            return err_set(err, ERR_SYNTAX, "\"%s\" is no pair of numbers", m->of->name);
+            return err_set(err, ERR_SYNTAX, "\"%s\" is not a pair of numbers", m->of->name);
         }
     } else if (!judge_number(v, &x)) {
-        return err_set(err, ERR_SYNTAX, "\"%s\" is no number", m->of->name);
+        return err_set(err, ERR_SYNTAX, "\"%s\" is not a number", m->of->name);
     }
     push(m, x);
     m->weights += weight;
@@ -244,7 +244,7 @@ int samples_line(struct samples *s, const cJSON *line, const char *text, size_t 
     size_t filter = 0;
     bool has_hashes = false;
     if (!cJSON_IsObject(line)) {
-        return err_set(err, ERR_SYNTAX, "is no object");
+        return err_set(err, ERR_SYNTAX, "is not an object");
     }
     int rc = place_line(s, line, &filter, err);
     if (rc == 0) {
@@ -347,7 +347,7 @@ int samples_read(struct samples *s, const char *path, struct err *err)
 {
     if (file_kind_at(path) != FILE_REGULAR) {
         return err_set(err, file_kind_at(path) == FILE_ABSENT ? ERR_NOT_FOUND : ERR_REFUSED,
-                       "%s is no file", path);
+                       "%s is not a regular file", path);
     }
     FILE *f = fopen(path, "re");
     if (f == NULL) {

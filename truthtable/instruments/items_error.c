@@ -90,7 +90,7 @@ void items_clustered(const double *diff, const size_t *cluster, size_t n, size_t
     if (sizes[n_clusters] > 0) {
         out->why = "an item belongs to no known cluster";
     } else if (out->n_clusters < 2) {
-        out->why = "all items lie in one cluster";
+        out->why = "all items are in one cluster";
     } else {
         set_interval(out, c / (c - 1) * sum / (double)n / (double)n, out->n_clusters - 1);
     }

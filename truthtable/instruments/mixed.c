@@ -79,7 +79,7 @@ static const char *why_undetermined(const struct mixed_columns *c, struct arena 
         return "no more rows than columns: nothing is left to estimate an error from";
     }
     if (c->n_groups == c->n) {
-        return "every group has one row: its variance cannot be told from the residual's";
+        return "every group has one row: its variance cannot be separated from the residual's";
     }
     if (residual_length(c, a) <= EXACT * linalg_norm(c->y, c->n)) {
         return "the columns fit the response exactly";

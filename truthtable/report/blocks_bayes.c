@@ -139,7 +139,7 @@ static void add_figure(struct doc *d, const cJSON *instrument)
     const struct plot_rule rules[] = {{log(low->valuedouble), "for no difference", "chance"},
                                       {log(high->valuedouble), "for a difference", "best"}};
     const char *id = NULL;
-    const char *summary = "The factors stand in the table.";
+    const char *summary = "The table has the factors.";
     struct doc_figure *f = doc_figure(
         d, show_id(d, instrument, ""),
         "Bayes factors on a logarithmic scale, one mark a prior, from top to bottom as the table "

@@ -181,7 +181,7 @@ static void add_figure(struct doc *d, const cJSON *instrument)
         return;
     }
     const char *id = NULL;
-    const char *summary = "The gaps stand in the table.";
+    const char *summary = "The table has the gaps.";
     struct doc_figure *f = doc_figure(d, show_id(d, instrument, "gaps"),
                                       "The gap in loss, whole and by source, with 95 % intervals "
                                       "over replicates.",

@@ -133,7 +133,7 @@ static const char *reason_words(struct arena *a, const cJSON *reason, const char
                             words_list(a, member(reason, "of")));
     }
     if (strcmp(kind, "boundary") == 0) {
-        return arena_printf(a, THETA " lies at its boundary: the levels of %s add no variance",
+        return arena_printf(a, THETA " is at its boundary: the levels of %s add no variance",
                             random);
     }
     return kind;
@@ -278,7 +278,7 @@ static void add_forest(struct doc *d, const struct report_model *m, const cJSON 
     }
     const char *id = NULL;
     const char *of = only == NULL ? "shares" : words_member(only, "response");
-    const char *summary = "The figures stand in the table.";
+    const char *summary = "The table has the figures.";
     struct doc_figure *f =
         doc_figure(d, show_id(d, instrument, of),
                    arena_printf(a, "Fixed terms on %s, with two standard errors to either side.",

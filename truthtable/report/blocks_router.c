@@ -76,9 +76,10 @@ void show_router(struct doc *d, const struct report_model *m, const cJSON *instr
     static const struct show_words pinned = {"pinned: no variance to fit", "varies", "not known"};
     (void)m;
     add_vectors(d, instrument);
-    struct doc_table *t = doc_table(
-        d, show_id(d, instrument, "components"),
-        "What of router health varies from cell to cell, and what the design pins.", columns, 7);
+    struct doc_table *t =
+        doc_table(d, show_id(d, instrument, "components"),
+                  "Which parts of router health vary from cell to cell, and which the design pins.",
+                  columns, 7);
     const cJSON *component = NULL;
     cJSON_ArrayForEach(component, member(instrument, "components"))
     {

@@ -165,7 +165,7 @@ static void add_spread_figure(struct doc *d, const cJSON *instrument)
         return;
     }
     const char *id = NULL;
-    const char *summary = "Both spreads stand in the table.";
+    const char *summary = "The table has both spreads.";
     struct doc_figure *f =
         doc_figure(d, show_id(d, instrument, ""),
                    "Spread of the cells of a measure as a multiple of what sampling items alone "

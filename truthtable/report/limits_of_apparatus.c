@@ -38,7 +38,7 @@ void limits_of_apparatus(struct doc *d, const struct report_model *m, struct doc
     if (gone != NULL && n == 0) {
         limit(d, list,
               arena_printf(a,
-                           "No reference measurement of the apparatus stands behind these scores. "
+                           "No reference measurement of the apparatus supports these scores. "
                            "%s So " WOULD_NOT_SHOW,
                            gone));
         return;

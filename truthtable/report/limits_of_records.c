@@ -28,8 +28,8 @@ static void add_open_floor(struct doc *d, const struct report_model *m, size_t i
     if (t->n_failed == 0) {
         limit(d, list,
               arena_printf(a,
-                           "Whether any cell clears the floor of %s is not known: %s (%s). Nothing "
-                           "can be said of near or far from chance there.",
+                           "Whether any cell clears the floor of %s is not known: %s (%s). How "
+                           "far its scores are from chance is not known either.",
                            name,
                            t->n_open == 1
                                ? "its one gate is undetermined"
@@ -40,7 +40,7 @@ static void add_open_floor(struct doc *d, const struct report_model *m, size_t i
     limit(d, list,
           arena_printf(a,
                        "No cell is known to clear the floor of %s: %s below it, %s undetermined "
-                       "(%s). Whether differences between conditions there lie in the near-chance "
+                       "(%s). Whether differences between conditions there are in the near-chance "
                        "regime is not known.",
                        name, fmt_plural(a, (int64_t)t->n_failed, "cell is", "cells are"),
                        fmt_plural(a, (int64_t)t->n_open, "gate is", "gates are"), reasons));
@@ -69,7 +69,7 @@ static void add_floors(struct doc *d, const struct report_model *m, struct doc_l
         limit(d, list,
               arena_printf(a,
                            "No cell clears the floor of %s: differences between conditions there "
-                           "lie in the near-chance "
+                           "are in the near-chance "
                            "regime and cannot be read as differences on the construct.",
                            words_join(a, silent, n, " or ")));
     }

@@ -320,7 +320,7 @@ static void add_machines(struct doc *d, const struct report_model *m)
     struct doc_table *t = doc_table(
         d, "environments",
         "What the attempts ran on, as far as each left word of it; provenance.json has every "
-        "attempt, and the names of the hosts. The worker is told by the first digits of its "
+        "attempt, and the names of the hosts. The worker is named by the first digits of its "
         "digest.",
         columns, 8);
     for (size_t i = 0; i < all->n; i++) {

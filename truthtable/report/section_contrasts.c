@@ -277,7 +277,7 @@ static void add_forest(struct doc *d, const struct report_model *m, size_t measu
     const char *caption =
         arena_printf(a, "Contrasts on %s: mean difference and 95 %% interval over replicates.%s",
                      of, n == ROWS_MAX ? " Cut: the table has them all." : "");
-    const char *summary = "The figures stand in the table of contrasts, measure by measure.";
+    const char *summary = "The table of contrasts has the figures, measure by measure.";
     struct doc_figure *f =
         doc_figure(d, arena_printf(a, "contrasts-%s", measure == INDEX_NONE ? "shares" : of),
                    caption, summary, &id);

@@ -237,7 +237,7 @@ static void draw(struct doc *d, const struct report_model *m, const struct curve
     const char *title = arena_printf(a, "%s during %s", name, stage);
     const char *id = NULL;
     const char *summary =
-        late ? "Where the curves end is told with the figure before." : family_summary(a, m, f);
+        late ? "The figure before this one says where the curves end." : family_summary(a, m, f);
     const char *caption =
         late ? arena_printf(a, "The same in the second half of the steps, on its own scale: %s.",
                             title)

@@ -99,11 +99,11 @@ static void add_instrument(struct doc *d, const struct report_model *m, const cJ
     /* An instrument of a later version: its words are still shown. */
     if (kind == NULL) {
         doc_paragraph(d, "This version of preregd has no picture of that kind of instrument; its "
-                         "figures stand in instruments.json.");
+                         "figures are in instruments.json.");
     } else if (kind->show != NULL && why == NULL) {
         kind->show(d, m, instrument);
     } else if (kind->show == NULL) {
-        doc_paragraph(d, "The table stands under Apparatus.");
+        doc_paragraph(d, "The table is under Apparatus.");
     }
 }
 

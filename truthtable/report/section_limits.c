@@ -23,7 +23,7 @@ static void add_amendments(struct doc *d, const struct report_model *m, struct d
 {
     static const char *const said[STANDING_NR] = {
         [STANDING_SEEN] = "when scores had been seen; what they changed is marked post hoc.",
-        [STANDING_SEALED] = "when scores existed, sealed: through preregd nobody had seen them.",
+        [STANDING_SEALED] = "when scores existed, sealed: preregd had shown them to no one.",
         [STANDING_KNOWN] = "when results of the apparatus checks changed were known; what was "
                            "changed of those is marked post hoc."};
     size_t n[STANDING_NR] = {0};
@@ -82,7 +82,7 @@ static void add_losses(struct doc *d, const struct report_model *m, struct doc_l
     }
     if (blocked > 0) {
         limit(d, list,
-              arena_printf(a, "%s blocked; the causes stand under coverage.",
+              arena_printf(a, "%s blocked; the causes are under coverage.",
                            count_of(a, blocked, "task ended", "tasks ended")));
     }
     /* Losses by choice are never excluded, so they leave things open. */
@@ -90,7 +90,8 @@ static void add_losses(struct doc *d, const struct report_model *m, struct doc_l
     if (by_person > 0) {
         limit(d, list,
               arena_printf(
-                  a, "%s by a person, which is no chance loss: what depends on it is undetermined.",
+                  a,
+                  "%s by a person, which is not a chance loss: what depends on it is undetermined.",
                   fmt_plural(a, (int64_t)by_person, "task was ended or given up",
                              "tasks were ended or given up")));
     }
@@ -192,7 +193,8 @@ static void add_history(struct doc *d, const struct report_model *m, struct doc_
     }
     if (m->imported != NULL) {
         limit(d, list,
-              "The records were imported: who ran what, how often, and what was left out is not "
+              "The records were imported: who ran what, how often, and which runs were left out is "
+              "not "
               "known here. A results file without its samples is taken at its word.");
         limit(d, list,
               "Imported records come without their items: the sampling error of a difference, "

@@ -68,9 +68,9 @@ static void add_stamp(struct doc *d, const struct report_model *m, struct doc_li
     struct doc_item *item =
         doc_item(d, list, "time stamp (RFC 3161)",
                  m->trust.stamp_response
-                     ? "an authority's response lies beside the lock. It was not checked here: "
+                     ? "an authority's response is beside the lock. It was not checked here: "
                        "preregctl lock --verify --ca CERTIFICATES.pem GRID.TOML"
-                 : m->trust.stamp_request ? "requested; no response lies beside the lock"
+                 : m->trust.stamp_request ? "requested; no response is beside the lock"
                                           : "none");
     item->tone = m->trust.stamp_response ? TONE_PLAIN : TONE_WARN;
 }

@@ -212,7 +212,7 @@ static void add_figure(struct doc *d, const struct report_model *m, size_t index
     const char *caption = arena_printf(
         a, "%s.%s One mark a cell%s%s%s.", measure->name, part,
         any_error(a, m, index) ? ", with one standard error" : "",
-        tinted ? "; the tinted part lies at or over the floor" : "",
+        tinted ? "; the tinted part is at or over the floor" : "",
         any_bound(a, m, index) ? "; a hollow arrow is a bound that the value lies beyond" : "");
     /* What is not drawn must be counted in words. */
     const size_t n_lost = n_without(a, m, index, span);

@@ -250,7 +250,7 @@ void section_banner(struct doc *d, const struct report_model *m)
     banner_numbers(d, m);
     if (words_history_is_unverified(m)) {
         doc_notice(d, TONE_BAD,
-                   "UNVERIFIED HISTORY: %s. The verdict follows from the records as they lie on "
+                   "UNVERIFIED HISTORY: %s. The verdict follows from the records as they are on "
                    "disk; how they came about cannot be checked.",
                    m->provenance == NULL ? "there is no provenance.json beside the verdict"
                                          : "rows of the journal were missing, cut off or changed");

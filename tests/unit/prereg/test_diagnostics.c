@@ -452,8 +452,8 @@ static const struct {
      "model = \"m\"\n"
      "expect = { metric = \"score.acc\", value = 1, within = -1 }\n"
      "[run]\n",
-     "grid.toml:39:9: error: apparatus.r.stage: stage \"train\" comes after nothing: there is no "
-     "input whose place a reference model could take\n"
+     "grid.toml:39:9: error: apparatus.r.stage: stage \"train\" comes after no stage: it has no "
+     "input that a reference model could replace\n"
      "grid.toml:39:9: error: apparatus.r.stage: the parameters of stage \"train\" depend on a "
      "factor ($seed): a reference model has no cell\n"
      "grid.toml:41:21: error: apparatus.r.expect.metric: \"score.acc\" is not a metric of stage "

@@ -274,7 +274,7 @@ static const struct forgery forgeries[] = {
       {RECEIPT_PROVENANCE, "\"started\": \"20", "\"started\": \"19", 0},
       {RECEIPT_ENVIRONMENT, "\"started\":\"20", "\"started\":\"19", 0}},
      RECEIPT_JOURNAL,
-     "attempt.started lies before the lock's time"},
+     "attempt.started is before the lock's time"},
     {"an attempt that ends with another start",
      {{RECEIPT_JOURNAL, "\"started\":\"20", "\"started\":\"29", 2},
       {RECEIPT_PROVENANCE, "\"started\": \"20", "\"started\": \"29", 1},

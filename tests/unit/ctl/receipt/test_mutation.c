@@ -487,7 +487,7 @@ static void test_no_files(void **state)
     expect(w, "a link", "report.html", "is a link");
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkfifo(path, 0600), 0);
-    expect(w, "a pipe", "report.html", "is no file");
+    expect(w, "a pipe", "report.html", "is not a file");
     assert_int_equal(unlink(path), 0);
     free(path);
     path = path_join(w->made.folder, "journal.jsonl");
@@ -510,8 +510,8 @@ static void test_sums(void **state)
                  {"%s  amendments/../grid.toml\n", "SHA256SUMS", "leads out of the folder"},
                  {"%s  GRID.toml\n", "SHA256SUMS", "case of letters"},
                  {"%s  SHA256SUMS\n", "SHA256SUMS", "not summed"},
-                 {"%s grid.toml\n", "SHA256SUMS", "no line of"},
-                 {"%s  grid.toml\n", "SHA256SUMS", "twice or out of order"}};
+                 {"%s grid.toml\n", "SHA256SUMS", "is not a digest"},
+                 {"%s  grid.toml\n", "SHA256SUMS", "duplicated or out of order"}};
     static const char hex[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
     const struct world *w = *state;
     struct strbuf old = STRBUF_INIT;
@@ -530,7 +530,7 @@ static void test_sums(void **state)
     }
     static const struct mutation CHANGES[] = {
         {"a digest", "SHA256SUMS", REPLACE, 0, "  VERIFY.md", " *VERIFY.md", "SHA256SUMS",
-         "no line of"},
+         "is not a digest"},
         {"a line removed", "SHA256SUMS", REMOVE_LINE, 2, NULL, NULL, "environment.jsonl",
          "is not listed"},
         {"the last line removed", "SHA256SUMS", REMOVE_LINE, -1, NULL, NULL, "verdict.json",
@@ -538,7 +538,7 @@ static void test_sums(void **state)
         {"two lines swapped", "SHA256SUMS", SWAP_LINES, 1, NULL, NULL, "coverage.json",
          "is not listed"},
         {"a line twice", "SHA256SUMS", DOUBLE_LINE, 1, NULL, NULL, "SHA256SUMS",
-         "twice or out of order"},
+         "duplicated or out of order"},
         {"cut off", "SHA256SUMS", CUT_BYTES, 1, NULL, NULL, "SHA256SUMS", "torn"}};
     for (size_t i = 0; i < ARRAY_LEN(CHANGES); i++) {
         CHECK_ROW("%s", CHANGES[i].name);

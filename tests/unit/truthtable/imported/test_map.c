@@ -167,8 +167,8 @@ static void test_file_refused(void **state)
         {"{}", "schema"},
         {"{\"schema\":2}", "schema 2"},
         {"{\"schema\":1,\"fles\":[]}", "did you mean \"files\"?"},
-        {"{\"schema\":1,\"files\":{}}", "\"files\" is no list"},
-        {"{\"schema\":1,\"files\":[3]}", "files 0: is no object"},
+        {"{\"schema\":1,\"files\":{}}", "\"files\" is not a list"},
+        {"{\"schema\":1,\"files\":[3]}", "files 0: is not an object"},
         {"{\"schema\":1,\"files\":[{\"cell\":\"arch=moe,seed=2\"}]}", "files 0: "},
         {"{\"schema\":1,\"files\":[{\"cell\":\"moe\",\"results\":\"r\"}]}", "no cell \"moe\""},
         {"{\"schema\":1,\"files\":[{\"cell\":\"arch=moe,seed=2\",\"results\":\"r\",\"stage\":"

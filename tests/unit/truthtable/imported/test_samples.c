@@ -146,7 +146,7 @@ static void test_changed(void **state)
         {"hs_tiny", 1, "\"acc_norm\": 1.0", "\"acc_norm\": 0.0", ERR_CORRUPT, "acc_norm"},
         {"hs_tiny", 1, "\"acc\": 0.0, ", "", ERR_CORRUPT, "line 2: \"acc\" is there, unlike"},
         {"hs_tiny", 1, "\"acc\": 0.0", "\"acc\": [0.0, 1]", ERR_SYNTAX,
-         "line 1: \"acc\" is no number"},
+         "line 1: \"acc\" is not a number"},
         {"hs_tiny", 7, "\"acc\": ", "\"ac\": ", ERR_CORRUPT, "line 7: \"acc\" is missing, unlike"},
         {"wiki_tiny", 1, "\"filtered_resps\": [\"-31.9", "\"filtered_resps\": [\"-30.9",
          ERR_CORRUPT, "line 1: \"filtered_resps\""},

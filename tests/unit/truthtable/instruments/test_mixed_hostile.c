@@ -115,7 +115,7 @@ static void test_groups(void **state)
         s.group[i] = i;
     }
     s.d.n_groups = 12;
-    look_why(&s.d, "every group has one row: its variance cannot be told from the residual's");
+    look_why(&s.d, "every group has one row: its variance cannot be separated from the residual's");
     small_init(&s)->n = 2;
     s.group[1] = 1;
     look_why(&s.d, "no more rows than columns: nothing is left to estimate an error from");

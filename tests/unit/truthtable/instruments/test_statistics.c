@@ -232,8 +232,8 @@ static void test_items_why(void **state)
     look_items(v, NULL, 1, 0, "one item alone shows no error");
     look_items(bad, NULL, 2, 0, "an item's value is not a finite number");
     look_items(large, NULL, 2, 0, "the values are too large for their variance");
-    look_items(v, (size_t[]){0, 0, 0}, 3, 1, "all items lie in one cluster");
-    look_items(v, (size_t[]){2, 2, 2}, 3, 5, "all items lie in one cluster");
+    look_items(v, (size_t[]){0, 0, 0}, 3, 1, "all items are in one cluster");
+    look_items(v, (size_t[]){2, 2, 2}, 3, 5, "all items are in one cluster");
     look_items(v, (size_t[]){0, 1, 9}, 3, 2, "an item belongs to no known cluster");
     items_clustered(v, (size_t[]){4, 0, 0}, 3, 9, &e); /* clusters without an item do not count */
     assert_null(e.why);

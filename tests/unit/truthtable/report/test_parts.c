@@ -104,7 +104,7 @@ static void test_every_kind_of_instrument_is_shown(void **state)
         "depends on the prior</td>",
         "57 clusters by subject",
         "mmlu, hellaswag: the fit is singular: fact.train.router_load is the same in every row;",
-        "fact.train.router_occupancy is a combination of intercept; \xce\xb8 lies at its boundary",
+        "fact.train.router_occupancy is a combination of intercept; \xce\xb8 is at its boundary",
         "Mixed model \xc2\xb7 supplementary (discussion only) (POST HOC)</h3>",
         "Discussion only: matter for discussion, and nothing more.",
         "not fitted (3 rows for 3 columns)",
@@ -459,10 +459,10 @@ static void test_signature_and_stamp(void **state)
     assert_int_equal(json_write_file(origin, o, 0644, &err), 0);
     assert_int_equal(file_copy(lock, there, 0644, &err), 0);
     assert_int_equal(file_write_atomic(stamp, "x", 1, 0644, &err), 0);
-    expect_page(folder, "response lies beside the lock. It was not checked", "no time stamp");
+    expect_page(folder, "response is beside the lock. It was not checked", "no time stamp");
     /* the lock there became another one: its stamp is not this one's */
     assert_int_equal(file_write_atomic(there, "{}", 2, 0644, &err), 0);
-    expect_page(folder, "has no time stamp of a third party", "response lies beside");
+    expect_page(folder, "has no time stamp of a third party", "response is beside");
     assert_int_equal(
         fixture_put(folder, "grid.toml.lock", "time", "\"2020-01-01T00:00:00.000Z\"", &err), 0);
     expect_page(folder, "DOES NOT HOLD", "holds over this lock");

@@ -51,7 +51,7 @@ static const struct report_case cases[] = {
       .n_blocked = 1},
      {"INDETERMINATE", "they name O1, O2 and O3", "The data do not choose between them", "2 to 3",
       "1 task was ended or given up by a person", "the priors are not scored",
-      "of them undetermined; the largest known is 0.", "by a person, which is no chance loss",
+      "of them undetermined; the largest known is 0.", "by a person, which is not a chance loss",
       "1 cell has no value and no mark", "first error: arch=", "/hellaswag: blocked (cancelled)",
       "preregctl explain arch="},
      {"class=\"banner warn\""},

@@ -201,7 +201,7 @@ static void test_a_check_taken_away_is_told(void **state)
          .says =
              {"\"The apparatus check ref was declared, DID NOT HOLD (attempt 1: score.s: expected "
               "0.9 within 0.01, got 0.51), and was taken away by amendment 1.\",\"tone\":\"bad\"",
-              "No reference measurement of the apparatus stands behind these scores. The "
+              "No reference measurement of the apparatus supports these scores. The "
               "apparatus check ref was declared, DID NOT HOLD",
               "asks for no measurement of a reference model any more", "\"apparatus-attempts\"",
               "\"0.9 \xc2\xb1 0.01\"", "\"FAILS\""},

@@ -290,7 +290,7 @@ class PartsTest(place.Case):
             self.assertEqual(worker.interpreter_of(self.write("script", text)), wanted)
 
     def test_numbers_as_numbers(self):
-        """Replies as numbers, a metric that is no number, results of a group that has none of its own."""
+        """Replies as numbers, a metric that is not a number, results of a group that has none of its own."""
         self.assertEqual(worker.finite([1.0, [float("nan"), "nan"]]), [1.0, [None, "nan"]])
         self.assertEqual(worker.reply_of({"resps": [[[-1.5, True]], [[-2.5, False]]]}), {"ll": [-1.5, -2.5], "greedy": [1, 0]})
         self.assertEqual(worker.reply_of({"resps": [["text"]], "arguments": {"gen_args_0": {"arg_0": "q", "arg_1": {}}}}),
