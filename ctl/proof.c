@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "ctl/load.h"
 #include "ctl/machine_rate.h"
-#include "prereg/program/open_reads.h"
+#include "prereg/program/input_reads.h"
 
 /* Drops everything but the diagnostics. */
 static void proof_drop(struct proof *proof)

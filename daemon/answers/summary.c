@@ -18,7 +18,7 @@
 #include "daemon/program/apparatus.h"
 #include "daemon/shell/attempts.h"
 #include "daemon/shell/verdict_job.h"
-#include "prereg/program/open_reads.h"
+#include "prereg/program/input_reads.h"
 #include "prereg/program/verdict_kind.h"
 #include "prereg/task/describe.h"
 

@@ -10,22 +10,7 @@
 
 #include "base/json.h"
 #include "prereg/amend/amendment.h"
-
-static bool is_of_name(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-bool amend_text_names(const char *text, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *at = strstr(text, name); at != NULL; at = strstr(at + 1, name)) {
-        if ((at == text || !is_of_name(at[-1])) && !is_of_name(at[n])) {
-            return true;
-        }
-    }
-    return false;
-}
+#include "prereg/program/condition_names.h"
 
 /* ---- priors ---- */
 
@@ -82,8 +67,7 @@ static bool same_priors(const cJSON *a, const cJSON *b)
 
 static bool reads_bf10(const cJSON *condition, const char *contrast)
 {
-    return cJSON_IsString(condition) && amend_text_names(condition->valuestring, "bf10") &&
-           amend_text_names(condition->valuestring, contrast);
+    return cJSON_IsString(condition) && condition_reads_bf10(condition->valuestring, contrast);
 }
 
 /* The condition is the second member of each level: [name, condition]. */
@@ -185,8 +169,7 @@ const char *amend_forecast_reader(const cJSON *before, const cJSON *after, const
     {
         const cJSON *condition = json_member(forecast, "condition");
         if (of_one && cJSON_IsString(condition) &&
-            amend_text_names(condition->valuestring, "instrument") &&
-            amend_text_names(condition->valuestring, name->valuestring)) {
+            condition_reads_instrument(condition->valuestring, name->valuestring)) {
             return condition->valuestring;
         }
     }

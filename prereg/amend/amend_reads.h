@@ -1,16 +1,13 @@
 /*
  * What the rest of a plan makes of a change: which conditions read the changed value, which measure
- * already has the metric, which files are pinned. Conditions are not parsed (their grammar is
- * truthtable's): names are searched as words, which may find too many readers but never too few.
+ * already has the metric, which files are pinned. A reader of an amendment has plans as JSON alone;
+ * what their conditions read is decided by the names in them (condition_names.h).
  */
 #ifndef PREREG_AMEND_AMEND_READS_H
 #define PREREG_AMEND_AMEND_READS_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
-
-/* Whether the text contains the name as a whole word. */
-bool amend_text_names(const char *text, const char *name);
 
 /* Returns the first condition of an input or a validity rule, in either plan, that reads a bf10
  * whose priors this change of an instrument replaces, adds or removes; NULL when there is none. The

@@ -15,6 +15,7 @@
 #include "prereg/amend/amend_known.h"
 #include "prereg/amend/amend_reads.h"
 #include "prereg/amend/amendment.h"
+#include "prereg/program/condition_names.h"
 
 /* Rows of the table, in groups that share all conditions. */
 enum rule_kind {
@@ -379,7 +380,7 @@ static char *why_not(const struct amend_state *s, const cJSON *change, const str
 
 /* ---- conditions on visible results ---- */
 
-/* Whether the condition names a stage with visible results, one of its measures, or any
+/* Whether the condition reads a fact of a stage with visible results, one of its measures, or any
  * instrument. */
 static bool reads_open(const struct amend_state *s, const char *condition)
 {
@@ -387,13 +388,13 @@ static bool reads_open(const struct amend_state *s, const char *condition)
         if (!is_open(s, i)) {
             continue;
         }
-        if (amend_text_names(condition, s->now->stages[i].name) ||
-            amend_text_names(condition, "instrument")) {
+        if (condition_reads_fact_of(condition, s->now->stages[i].name) ||
+            condition_reads_instrument(condition, NULL)) {
             return true;
         }
         for (size_t m = 0; m < s->now->n_measures; m++) {
             const struct plan_measure *of = &s->now->measures[m];
-            if (of->stage == i && amend_text_names(condition, of->name)) {
+            if (of->stage == i && condition_reads_measure(condition, of->name)) {
                 return true;
             }
         }

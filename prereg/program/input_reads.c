@@ -1,81 +1,17 @@
-/* Splits conditions into words and signs and searches for short sequences of them: "[" NAME,
- * "measure" "." NAME, "fact" "." STAGE. No other form of a condition can name a measure or a
- * fact. */
+/*
+ * Goes through the conditions of the table's inputs in order. What is open is collected once for
+ * each name: for the daemon's summary, the report's limits and a warning of `check`.
+ */
 #include "prereg/program/input_reads.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-static bool is_of_name(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-}
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "prereg/program/condition_names.h"
 
-/* The next word or sign at or behind *at, of *n bytes; a text in quotes is one sign. NULL: none. */
-static const char *next_word(const char **at, size_t *n)
-{
-    *at += strspn(*at, " \t\r\n");
-    const char *word = *at;
-    if (*word == '\0') {
-        return NULL;
-    }
-    *n = 1;
-    if (*word == '\'') {
-        const char *end = strchr(word + 1, '\'');
-        *n = end == NULL ? strlen(word) : (size_t)(end + 1 - word);
-    } else {
-        while (is_of_name(word[0]) && is_of_name(word[*n])) {
-            (*n)++;
-        }
-    }
-    *at += *n;
-    return word;
-}
-
-static bool is_word(const char *word, size_t n, const char *name)
-{
-    return strlen(name) == n && memcmp(word, name, n) == 0;
-}
-
-/* Finds the words `first` `second` NAME in a row, at *at or later, and moves *at behind them;
- * second may be NULL. */
-static bool find_sequence(const char **at, const char *first, const char *second, const char *name)
-{
-    const char *const want[] = {first, second == NULL ? name : second, name};
-    const size_t n_want = second == NULL ? 2 : 3;
-    size_t met = 0;
-    size_t n = 0;
-    for (const char *word; (word = next_word(at, &n)) != NULL;) {
-        if (!is_word(word, n, want[met])) {
-            met = 0;
-        }
-        if (is_word(word, n, want[met]) && ++met == n_want) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool condition_reads_measure(const char *text, const char *measure)
-{
-    const char *pooled = text;
-    const char *own = text;
-    return find_sequence(&pooled, "[", NULL, measure) ||
-           find_sequence(&own, "measure", ".", measure);
-}
-
-bool condition_reads_fact_of(const char *text, const char *stage)
-{
-    return find_sequence(&text, "fact", ".", stage);
-}
-
-const char *condition_next_fact_of(const char **at, const char *stage, size_t *n)
-{
-    if (!find_sequence(at, "fact", ".", stage)) {
-        return NULL;
-    }
-    const char *point = next_word(at, n);
-    return point != NULL && is_word(point, *n, ".") ? next_word(at, n) : NULL;
-}
+/* ---- the budget ---- */
 
 /* Marks the stages of all measures and facts that one condition reads. */
 static void mark_read(struct plan_program *p, const char *text)
@@ -110,4 +46,86 @@ void mark_budgeted(struct plan_program *p)
             p->stages[s->after[k]].excludable = true;
         }
     }
+}
+
+/* ---- what is open ---- */
+
+struct open {
+    const struct plan_program *p;
+    cJSON *names;
+    struct diag *diag; /* or NULL */
+};
+
+/* Adds a name, and warns at its first reader when there is a list of diagnostics. */
+static void found(struct open *o, const struct cond_text *at, const char *name)
+{
+    const cJSON *one;
+    cJSON_ArrayForEach(one, o->names)
+    {
+        if (strcmp(one->valuestring, name) == 0) {
+            return;
+        }
+    }
+    json_push_string(o->names, name);
+    if (o->diag != NULL) {
+        diag_add(o->diag, DIAG_WARNING, at->place.line, at->place.column,
+                 "the table reads %s, which is not sealed while cells run: the outcome can be seen "
+                 "coming; count a measure of its stage, or leave it out of the table",
+                 name);
+    }
+}
+
+/* Unsealed measures that the condition reads. */
+static void find_measures(struct open *o, const struct cond_text *c)
+{
+    const struct plan_program *p = o->p;
+    for (size_t m = 0; m < p->n_measures; m++) {
+        if (!program_stage_is_sealed(p, p->measures[m].stage) &&
+            condition_reads_measure(c->text, p->measures[m].name)) {
+            char *name = xasprintf("measure %s", p->measures[m].name);
+            found(o, c, name);
+            free(name);
+        }
+    }
+}
+
+/* fact.STAGE.NAME, and the first argument of ratio() is one. */
+static void find_facts(struct open *o, const struct cond_text *c)
+{
+    for (size_t s = 0; s < o->p->n_stages; s++) {
+        const char *stage = o->p->stages[s].name;
+        struct lexer lx = {.text = c->text};
+        struct condition_name fact;
+        while (!program_stage_is_sealed(o->p, s) && condition_next_name(&lx, &fact)) {
+            if (fact.root == ROOT_FACT && token_is_word(&fact.of, stage)) {
+                char *name =
+                    xasprintf("fact.%s.%.*s", stage, (int)fact.field.len, fact.field.start);
+                found(o, c, name);
+                free(name);
+            }
+        }
+    }
+}
+
+static cJSON *look(const struct plan_program *p, struct diag *diag)
+{
+    struct open o = {.p = p, .names = json_array(), .diag = diag};
+    for (size_t i = 0; i < p->n_table_inputs; i++) {
+        const struct plan_input *in = &p->inputs[p->table_inputs[i]];
+        for (size_t l = 0; l < in->n_levels; l++) {
+            find_measures(&o, &in->levels[l].condition);
+            find_facts(&o, &in->levels[l].condition);
+        }
+    }
+    return o.names;
+}
+
+cJSON *open_reads(const struct plan_program *p)
+{
+    return look(p, NULL);
+}
+
+void open_reads_check(const struct plan_program *p, struct diag *diag)
+{
+    cJSON_Delete(look(p, diag));
 }

@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "prereg/program/input_reads.h"
 #include "prereg/program/load.h"
 
 size_t program_find_factor(const struct plan_program *p, const char *name)

@@ -3,8 +3,8 @@
 #ifndef TRUTHTABLE_CONDITION_CONDITION_PARSE_H
 #define TRUTHTABLE_CONDITION_CONDITION_PARSE_H
 
+#include "prereg/program/condition_lex.h"
 #include "truthtable/condition/condition.h"
-#include "truthtable/condition/condition_lex.h"
 
 struct cond_parser {
     const struct cond_text *text;

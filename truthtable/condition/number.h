@@ -13,9 +13,9 @@
 
 #include <stdbool.h>
 
-enum truth { TRUTH_FALSE, TRUTH_TRUE, TRUTH_UNKNOWN };
+#include "prereg/program/condition_lex.h"
 
-enum relop { REL_LT, REL_LE, REL_GT, REL_GE, REL_EQ, REL_NE };
+enum truth { TRUTH_FALSE, TRUTH_TRUE, TRUTH_UNKNOWN };
 
 struct number {
     bool known;      /* false: nothing else but why is set */

@@ -10,7 +10,6 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/amend/amend_reads.h"
 #include "truthtable/evaluate/evaluation.h"
 #include "truthtable/prove/check_parts.h"
 
@@ -122,14 +121,31 @@ static void check_input_levels(const struct check_report *r, struct diag *diag)
     }
 }
 
+static bool is_of_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* Whether the text contains the name as a whole word. */
+static bool text_names(const char *text, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *at = strstr(text, name); at != NULL; at = strstr(at + 1, name)) {
+        if ((at == text || !is_of_name(at[-1])) && !is_of_name(at[n])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Whether any text or key within names it; no tree of a program is deep. */
 static bool is_named(const cJSON *within, const char *name)
 {
-    if (within != NULL && within->string != NULL && amend_text_names(within->string, name)) {
+    if (within != NULL && within->string != NULL && text_names(within->string, name)) {
         return true;
     }
     if (cJSON_IsString(within)) {
-        return amend_text_names(within->valuestring, name);
+        return text_names(within->valuestring, name);
     }
     const cJSON *m;
     cJSON_ArrayForEach(m, within)

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "prereg/program/open_reads.h"
+#include "prereg/program/input_reads.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/instrument_blocks.h"
 #include "truthtable/report/measure_values.h"

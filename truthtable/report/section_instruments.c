@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "prereg/amend/amend_reads.h"
+#include "prereg/program/condition_names.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/instrument_blocks.h"
 #include "truthtable/report/sections.h"
@@ -169,11 +169,11 @@ static bool reads_bf10(const struct plan_program *p)
     bool any = false;
     for (size_t i = 0; i < p->n_inputs; i++) {
         for (size_t l = 0; l < p->inputs[i].n_levels; l++) {
-            any = any || amend_text_names(p->inputs[i].levels[l].condition.text, "bf10");
+            any = any || condition_reads_bf10(p->inputs[i].levels[l].condition.text, NULL);
         }
     }
     for (size_t i = 0; i < p->n_validity; i++) {
-        any = any || amend_text_names(p->validity[i].condition.text, "bf10");
+        any = any || condition_reads_bf10(p->validity[i].condition.text, NULL);
     }
     return any;
 }

@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/program/open_reads.h"
+#include "prereg/program/input_reads.h"
 #include "tests/unit/check.h"
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/prove/check.h"
