@@ -1,7 +1,7 @@
 /*
  * What Slurm's commands print, as data. Text, never JSON (rule 14). Nothing here trusts its input:
- * a line that is not understood is counted, so that an answer with one is not taken as complete.
- * Only jobs whose name is a UUID may be ours; the others are skipped.
+ * a line that is not understood is counted, and an answer with one proves no job absent. Only jobs
+ * whose name is a UUID may be ours; the others are skipped.
  */
 #ifndef DAEMON_EXECUTOR_SLURM_PARSE_H
 #define DAEMON_EXECUTOR_SLURM_PARSE_H
@@ -33,8 +33,8 @@ struct slurm_row {
 struct slurm_rows {
     struct slurm_row *rows;
     size_t n;
-    size_t n_foreign; /* jobs whose name is no UUID */
-    size_t n_odd;     /* lines that were not understood: what is absent may only be hidden */
+    size_t n_foreign; /* lines about no job with a UUID as its name */
+    size_t n_odd;     /* others that were not understood: what is absent may only be hidden */
 };
 
 /* Reads `sbatch --parsable`'s stdout: true and the id when exactly one line of it is a job id with

@@ -52,8 +52,8 @@ enum slurm_phase {
     SLURM_PHASE_OVER,    /* Slurm is done with it */
 };
 
-/* Returns the state that `word` (len bytes) names: the longest known word that it begins with, up
- * to a blank, '+' or its end: sacct writes "CANCELLED by 1000" and "CANCELLED+". */
+/* Returns the state that `word` (len bytes) names, up to its end, a blank, '+' or ',': sacct writes
+ * "CANCELLED by 1000" and "CANCELLED+". */
 enum slurm_state slurm_state_from_word(const char *word, size_t len);
 const char *slurm_state_word(enum slurm_state s); /* "PENDING", ...; "UNKNOWN" */
 enum slurm_phase slurm_state_phase(enum slurm_state s);

@@ -1,0 +1,320 @@
+/* Command lines are lists of strings in an arena: nothing of them passes a shell. */
+#include "daemon/executor/slurm/command.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "daemon/executor/slurm/parse.h"
+
+#define WORDS_MAX 40 /* of our own; the user's options come on top */
+
+struct words {
+    struct arena *arena;
+    char **list;
+    size_t n;
+    size_t cap;
+};
+
+static struct words begin(struct arena *a, size_t more)
+{
+    struct words w = {.arena = a, .cap = WORDS_MAX + more};
+    w.list = arena_array(a, w.cap, sizeof(*w.list));
+    return w;
+}
+
+static void add(struct words *w, const char *word)
+{
+    assert(w->n + 1 < w->cap); /* the arena's zeroes end the list */
+    w->list[w->n++] = arena_strdup(w->arena, word);
+}
+
+static void add_value(struct words *w, const char *option, const char *value)
+{
+    if (value != NULL && value[0] != '\0') {
+        add(w, arena_printf(w->arena, "%s=%s", option, value));
+    }
+}
+
+/* ---- [run.slurm] options ---- */
+
+/* What sbatch must not get from a user's list: it is ours, or would change what its answer means.
+ */
+static const struct {
+    const char *option;
+    char letter; /* 0 none */
+    const char *instead;
+} OURS[] = {
+    {"account", 'A', "[run.slurm] account"},
+    {"array", 'a', "[run.slurm] array"},
+    {"batch", 0, NULL},
+    {"chdir", 'D', NULL},
+    {"clusters", 'M', "[run.slurm] clusters"},
+    {"cpus-per-gpu", 0, "[run.STAGE] threads"},
+    {"cpus-per-task", 'c', "[run.STAGE] threads"},
+    {"error", 'e', NULL},
+    {"exclude", 'x', NULL},
+    {"export", 0, "[run.slurm] setup"},
+    {"export-file", 0, "[run.slurm] setup"},
+    {"get-user-env", 0, NULL},
+    {"gpus", 'G', "[run.STAGE] gpus"},
+    {"gpus-per-node", 0, "[run.STAGE] gpus"},
+    {"gpus-per-socket", 0, "[run.STAGE] gpus"},
+    {"gpus-per-task", 0, "[run.STAGE] gpus"},
+    {"gres", 0, "[run.STAGE] gpus"},
+    {"help", 'h', NULL},
+    {"input", 'i', NULL},
+    {"job-name", 'J', NULL},
+    {"mem", 0, "[run.STAGE] memory"},
+    {"mem-per-cpu", 0, "[run.STAGE] memory"},
+    {"mem-per-gpu", 0, "[run.STAGE] memory"},
+    {"no-requeue", 0, NULL},
+    {"nodes", 'N', NULL},
+    {"ntasks", 'n', NULL},
+    {"ntasks-per-core", 0, NULL},
+    {"ntasks-per-gpu", 0, NULL},
+    {"ntasks-per-node", 0, NULL},
+    {"ntasks-per-socket", 0, NULL},
+    {"open-mode", 0, NULL},
+    {"output", 'o', NULL},
+    {"parsable", 0, NULL},
+    {"partition", 'p', "[run.slurm] partition"},
+    {"qos", 'q', "[run.slurm] qos"},
+    {"quiet", 'Q', NULL},
+    {"requeue", 0, NULL},
+    {"signal", 0, NULL},
+    {"test-only", 0, NULL},
+    {"time", 't', "[run.STAGE] time"},
+    {"usage", 0, NULL},
+    {"version", 'V', NULL},
+    {"verbose", 'v', NULL},
+    {"wait", 'W', NULL},
+    {"wrap", 0, NULL},
+};
+
+static int refuse(const char *option, size_t i, struct err *err)
+{
+    if (OURS[i].instead != NULL) {
+        return err_set(err, ERR_USAGE, "\"%s\": --%s is preregd's own option; use %s", option,
+                       OURS[i].option, OURS[i].instead);
+    }
+    return err_set(err, ERR_USAGE, "\"%s\": --%s is preregd's own option; remove it", option,
+                   OURS[i].option);
+}
+
+/* --name or --name=value; `name` may be an abbreviation of ours (getopt_long). */
+static int check_long(const char *option, struct err *err)
+{
+    const char *name = option + 2;
+    size_t len = strcspn(name, "=");
+    for (size_t i = 0; i < ARRAY_LEN(OURS); i++) {
+        bool whole = strlen(OURS[i].option) == len;
+        if (strncmp(OURS[i].option, name, len) == 0 && (whole || len < strlen(OURS[i].option))) {
+            return refuse(option, i, err);
+        }
+    }
+    return 0;
+}
+
+int slurm_option_check(const char *option, struct err *err)
+{
+    if (strpbrk(option, "\n\r") != NULL) {
+        return err_set(err, ERR_USAGE, "an option of sbatch holds an end of line");
+    }
+    if (option[0] != '-' || option[1] == '\0' || strcmp(option, "--") == 0) {
+        return err_set(err, ERR_USAGE,
+                       "\"%s\": expected an option of sbatch as one word, such as "
+                       "\"--constraint=a100\"",
+                       option);
+    }
+    if (option[1] == '-') {
+        return check_long(option, err);
+    }
+    /* Letters of one word may be several options ("-sJx"): the first decides, the rest is refused
+     * unless it is its value. */
+    for (size_t i = 0; i < ARRAY_LEN(OURS); i++) {
+        if (OURS[i].letter != 0 && OURS[i].letter == option[1]) {
+            return refuse(option, i, err);
+        }
+    }
+    if (strchr("OkIHs", option[1]) != NULL && option[2] != '\0') {
+        return err_set(err, ERR_USAGE, "\"%s\": write one option a word, by its long name", option);
+    }
+    return 0;
+}
+
+/* ---- sbatch ---- */
+
+static void add_resources(struct words *w, const struct slurm_request *r)
+{
+    /* Rule 23. */
+    add(w, "--nodes=1");
+    add(w, "--ntasks=1");
+    add(w, arena_printf(w->arena, "--cpus-per-task=%u", r->threads > 0 ? r->threads : 1));
+    if (r->memory_bytes > 0) {
+        add(w,
+            arena_printf(w->arena, "--mem=%lldK", (long long)((r->memory_bytes - 1) / 1024 + 1)));
+    }
+    if (r->gpus > 0) {
+        add(w, arena_printf(w->arena, "--gres=gpu:%u", r->gpus));
+    }
+    if (r->time_ms > 0) {
+        add(w, arena_printf(w->arena, "--time=%lld", (long long)((r->time_ms - 1) / 60000 + 1)));
+        /* Rule 21: USR2 to the script's process alone, which is the shim. */
+        if (r->warn_ms > 0) {
+            add(w, arena_printf(w->arena, "--signal=B:USR2@%lld", (long long)(r->warn_ms / 1000)));
+        }
+    }
+}
+
+static struct words begin_sbatch(struct arena *a, const struct slurm_request *r,
+                                 const struct slurm_submission *s)
+{
+    struct words w = begin(a, r->n_options);
+    add(&w, "sbatch");
+    add(&w, "--parsable");
+    for (size_t i = 0; i < r->n_options; i++) {
+        add(&w, r->options[i]);
+    }
+    add_value(&w, "--clusters", r->clusters); /* rule 25 */
+    add_value(&w, "--partition", r->partition);
+    add_value(&w, "--account", r->account);
+    add_value(&w, "--qos", r->qos);
+    add_resources(&w, r);
+    add(&w, "--no-requeue");  /* rule 7 */
+    add(&w, "--export=NONE"); /* rule 9 */
+    add_value(&w, "--chdir", s->folder);
+    /* Rule 8: nothing that may be missing; the script writes its log itself. */
+    add(&w, "--output=/dev/null");
+    add(&w, "--error=/dev/null");
+    return w;
+}
+
+char *const *slurm_command_submit(struct arena *a, const struct slurm_request *r,
+                                  const struct slurm_submission *s)
+{
+    struct words w = begin_sbatch(a, r, s);
+    assert(s->name != NULL);
+    add_value(&w, "--job-name", s->name); /* rule 1 */
+    add_value(&w, "--array", s->array);
+    add_value(&w, "--exclude", s->exclude); /* rule 24 */
+    if (s->script != NULL) {
+        add(&w, s->script); /* rule 4 */
+    }
+    return w.list;
+}
+
+char *const *slurm_command_test(struct arena *a, const struct slurm_request *r,
+                                const struct slurm_submission *s)
+{
+    struct words w = begin_sbatch(a, r, s);
+    add(&w, "--test-only");
+    if (s->script != NULL) {
+        add(&w, s->script);
+    }
+    return w.list;
+}
+
+/* ---- the others ---- */
+
+char *const *slurm_command_queue(struct arena *a, const char *clusters, const char *user,
+                                 const char *names)
+{
+    struct words w = begin(a, 0);
+    add(&w, "squeue");
+    add(&w, "--noheader");
+    add(&w, "--array");
+    add(&w, "--states=all");
+    add_value(&w, "--clusters", clusters);
+    add_value(&w, "--user", user);
+    add_value(&w, "--name", names);
+    add(&w, "--format=" SLURM_QUEUE_FORMAT);
+    return w.list;
+}
+
+char *const *slurm_command_accounting(struct arena *a, const char *clusters, const char *names,
+                                      const char *since)
+{
+    struct words w = begin(a, 0);
+    add(&w, "sacct");
+    add(&w, "--allocations");
+    add(&w, "--noheader");
+    add(&w, "--parsable2");
+    add_value(&w, "--clusters", clusters);
+    add_value(&w, "--starttime", since); /* rule 16: without it, it begins at midnight */
+    add_value(&w, "--name", names);
+    add(&w, "--format=" SLURM_SACCT_FORMAT);
+    return w.list;
+}
+
+char *const *slurm_command_cancel(struct arena *a, const char *clusters, const char *name,
+                                  const char *ids, bool soft)
+{
+    size_t n_ids = 1;
+    for (const char *c = ids; *c != '\0'; c++) {
+        n_ids += *c == ' ';
+    }
+    struct words w = begin(a, n_ids);
+    add(&w, "scancel");
+    add_value(&w, "--clusters", clusters);
+    add_value(&w, "--name", name); /* rule 2: scancel itself checks the name again */
+    if (soft) {
+        add(&w, "--signal=TERM");
+        add(&w, "--batch");
+    }
+    for (size_t len = 0; *ids != '\0'; ids += len) {
+        ids += strspn(ids, " ");
+        len = strcspn(ids, " ");
+        if (len > 0) {
+            add(&w, arena_strndup(a, ids, len));
+        }
+    }
+    return w.list;
+}
+
+char *const *slurm_command_config(struct arena *a, const char *clusters)
+{
+    struct words w = begin(a, 0);
+    add(&w, "scontrol");
+    add_value(&w, "--clusters", clusters);
+    add(&w, "show");
+    add(&w, "config");
+    return w.list;
+}
+
+/* ---- environment ---- */
+
+static bool is_dropped(const char *entry)
+{
+    static const char *const KEPT[] = {"SLURM_CONF=", "SLURM_CONF_SERVER=", "SLURM_JWT="};
+    static const char *const DROPPED[] = {"SBATCH_",   "SLURM_",  "SQUEUE_", "SACCT_", "SCANCEL_",
+                                          "SCONTROL_", "SALLOC_", "SRUN_",   "LC_ALL="};
+    for (size_t i = 0; i < ARRAY_LEN(KEPT); i++) {
+        if (strncmp(entry, KEPT[i], strlen(KEPT[i])) == 0) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(DROPPED); i++) {
+        if (strncmp(entry, DROPPED[i], strlen(DROPPED[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+char *const *slurm_command_environment(struct arena *a, char *const *environment)
+{
+    size_t n = 0;
+    while (environment[n] != NULL) {
+        n++;
+    }
+    struct words w = begin(a, n);
+    for (size_t i = 0; i < n; i++) {
+        if (!is_dropped(environment[i])) { /* rule 3 */
+            add(&w, environment[i]);
+        }
+    }
+    add(&w, "SLURM_TIME_FORMAT=%s"); /* rule 13 */
+    add(&w, "LC_ALL=C");
+    return w.list;
+}
