@@ -46,6 +46,16 @@ const struct ctl_command ctl_commands[] = {
      "and why anything is not running; without PROGRAM for all programs. --watch redraws it until\n"
      "the program has ended.",
      CTL_JSON | CTL_WATCH | CTL_ALL | CTL_HOST, 0, 1, cmd_status},
+    {"programs", "", "all programs of the state folder, with their sizes",
+     "State, verdict, tasks, priority, sizes on disk and last activity of each program, and those "
+     "that\n"
+     "are damaged, with what to do. Without a daemon the state folder is read.",
+     CTL_JSON | CTL_HOST, 0, 0, cmd_programs},
+    {"disk", "[PROGRAM]", "what takes room on the disk, and what would free it",
+     "Per program and kind: checkpoints, artifacts, items, logs and the rest; what can be freed, "
+     "and\n"
+     "by which command. Without a daemon the state folder is read. (docs/many-programs.md)",
+     CTL_JSON | CTL_HOST, 0, 1, cmd_disk},
     {"cells", "[PROGRAM]", "every cell with the state of its tasks", NULL, CTL_JSON | CTL_HOST, 0,
      1, cmd_cells},
     {"explain", "TASK", "why a task is in the state it is in",

@@ -123,6 +123,8 @@ int cmd_explain(const struct ctl_options *o, enum exit_code *code, struct err *e
 int cmd_logs(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_lost(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_curves(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_programs(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_disk(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_retry(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_cancel(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_pause(const struct ctl_options *o, enum exit_code *code, struct err *err);

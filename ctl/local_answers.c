@@ -17,19 +17,22 @@
 #include "prereg/program/verdict_kind.h"
 #include "state/store/run_history.h"
 
-/* Opens the store of the named state folder, or of the user's own. *state is set even on
- * failure. */
+int local_state_folder(const struct ctl_options *o, char **state, struct err *err)
+{
+    *state = NULL;
+    if (o->state != NULL) {
+        *state = path_absolute(NULL, o->state);
+        return 0;
+    }
+    return rpc_state_folder(state, err);
+}
+
+/* Opens the store of that folder. *state is set even on failure. */
 static int open_state(const struct ctl_options *o, char **state, struct store **store,
                       struct err *err)
 {
-    int rc = 0;
-    *state = NULL;
     *store = NULL;
-    if (o->state != NULL) {
-        *state = path_absolute(NULL, o->state);
-    } else {
-        rc = rpc_state_folder(state, err);
-    }
+    int rc = local_state_folder(o, state, err);
     return rc == 0 ? store_open(*state, STORE_READER, store, err) : rc;
 }
 

@@ -22,6 +22,9 @@ struct local_program {
     uint32_t no;     /* in its store */
 };
 
+/* The named state folder, or the user's own, absolute. The caller frees *state. */
+int local_state_folder(const struct ctl_options *o, char **state, struct err *err) MUST_CHECK;
+
 /* Finds a program by id, root, name or a unique prefix of the id; NULL: the newest that is not
  * finished, else the newest. ERR_NOT_FOUND also without a state folder. Always valid to
  * release. */

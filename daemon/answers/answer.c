@@ -457,7 +457,8 @@ static int on_request(void *ctx, struct server_call *call, const struct rpc_requ
         [RPC_UNBLIND] = answer_unblind, [RPC_VERDICT] = answer_verdict,
         [RPC_REPORT] = answer_report,   [RPC_SUBSCRIBE] = answer_subscribe,
         [RPC_STOP] = answer_stop,       [RPC_AMEND] = answer_amend,
-        [RPC_LOST] = answer_lost,
+        [RPC_LOST] = answer_lost,       [RPC_PROGRAMS] = answer_programs,
+        [RPC_DISK] = answer_disk,
     };
     struct answer_context answering = {.shell = ctx, .call = call};
     *result = NULL;

@@ -48,6 +48,12 @@ int answer_amend(struct answer_context *ctx, const cJSON *params, cJSON **result
 int answer_lost(struct answer_context *ctx, const cJSON *params, cJSON **result,
                 struct err *err) MUST_CHECK;
 
+/* answer_disk.c: all programs, and what they take on the disk. */
+int answer_programs(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                    struct err *err) MUST_CHECK;
+int answer_disk(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                struct err *err) MUST_CHECK;
+
 /* counted_losses.c: SUMMARY's "counted"; and under which limits of [run], narrower than those of
  * others, a task was blocked (state/journal/run_record.h): NULL when it was not, or that is
  * unknown. */
@@ -62,6 +68,8 @@ cJSON *summary_json(const struct shell *sh, const struct hosted *h);
 /* The state of an apparatus check; NULL when an amendment removed it. And of all of them. */
 cJSON *summary_check(const struct shell *sh, const struct hosted *h, uint32_t task);
 cJSON *summary_checks(const struct shell *sh, const struct hosted *h);
+/* SUMMARY's "state". */
+const char *summary_state(const struct shell *sh, const struct hosted *h);
 const char *summary_task_state(const struct shell *sh, const struct hosted *h, uint32_t task);
 /* An estimate in ms; null when it is negative, not finite, or beyond ten years. */
 void summary_put_span(cJSON *o, const char *key, double ms);

@@ -218,7 +218,7 @@ cJSON *summary_checks(const struct shell *sh, const struct hosted *h)
 }
 
 /* "finishing": all tasks have ended, and verdict or report are under way. */
-static const char *state_word(const struct shell *sh, const struct hosted *h)
+const char *summary_state(const struct shell *sh, const struct hosted *h)
 {
     struct core_counts c = {0};
     (void)core_counts_get(sh->core, h->no, &c);
@@ -301,7 +301,7 @@ static void put_hashing(cJSON *o, const struct hosted *h)
 static void put_life(cJSON *o, const struct shell *sh, const struct hosted *h)
 {
     struct wall_time end = h->finished.ms != 0 ? h->finished : clock_wall();
-    json_put_string(o, "state", state_word(sh, h));
+    json_put_string(o, "state", summary_state(sh, h));
     struct err why;
     json_put_string(o, "paused_by", paused_by(sh, h, &why));
     json_put_string(o, "paused_why",

@@ -44,6 +44,8 @@ enum rpc_method {
     RPC_STOP,
     RPC_AMEND,
     RPC_LOST,
+    RPC_PROGRAMS,
+    RPC_DISK,
     RPC_METHOD_NR
 };
 

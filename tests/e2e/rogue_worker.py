@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """A worker that misbehaves as its parameter `mode` says. Every mode names what the daemon must make of it (test_rogue.py)."""
 
+import hashlib
 import json
 import os
 import sys
@@ -183,6 +184,28 @@ def orphans(task):
             time.sleep(3600)
             os._exit(0)
     good(task)
+
+
+def hoard(task):
+    """Checkpoints of which one holds an artifact; the first attempt is preempted behind the second."""
+    say(type="section", name="step")
+    for step in (1, 2, 3) if task["attempt_no"] > 1 else (1, 2):
+        folder = f"checkpoint/step-{step:06d}"
+        os.makedirs(folder)
+        for name in ("weights", "manifest.json"):
+            with open(f"{folder}/{name}", "wb") as f:
+                f.write(b"x" * 65536)
+        say(type="checkpoint", step=step, path=folder, seconds=0.1)
+        say(type="progress", done=step, total=3, unit="step")
+    if task["attempt_no"] == 1:
+        sys.exit(75)
+    os.makedirs("checkpoint/best")
+    with open("model.bin", "wb") as f:
+        f.write(b"y" * 65536)
+    artifacts = [{"path": path, "sha256": hashlib.sha256(byte * 65536).hexdigest(), "bytes": 65536}
+                 for path, byte in (("checkpoint/step-000002/weights", b"x"), ("model.bin", b"y"))]
+    finish(task, {}, raw=json.dumps({"protocol": 1, "attempt": task["attempt"], "metrics": {"score": {"value": 0.75, "n": 100}},
+                                     "facts": {}, "read": {}, "artifacts": artifacts}))
 
 
 def foreign_write(task):

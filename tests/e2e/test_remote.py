@@ -63,7 +63,7 @@ def run_program(place, modes):
 
 def test_equal_answers(place):
     stand_in(place)
-    run_program(place, ["good", "user_error"])
+    run_program(place, ["good", "bad_parameters"])
     place.wait_for(lambda: all(t["state"] in ("done", "blocked") for t in place.tasks().values()), 60, "all have ended")
     place.wait_finished(60)
     for words in (["cells"], ["cells", "--json"], ["verdict"], ["verdict", "--json"], ["report"], ["logs", "mode=good,seed=1/probe"],
@@ -187,7 +187,7 @@ SetEnv PATH={place.bin}:/usr/bin:/bin PREREGD_STATE={place.state}
     server = subprocess.Popen([sshd, "-D", "-e", "-f", place.path("sshd_config")], stdin=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True)
     try:
-        run_program(place, ["good", "user_error"])
+        run_program(place, ["good", "bad_parameters"])
         place.wait_finished(60)
         for words in (["cells"], ["verdict", "--json"], ["logs", "mode=good,seed=1/probe"], ["explain", "it's a \"nonsense\""]):
             here_and_there(place, *words)
