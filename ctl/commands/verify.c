@@ -1,6 +1,6 @@
-/* verify FOLDER|FILE.tar: checks a receipt against itself (ctl/receipt/verify.h) and prints the
- * level of assurance, or the first thing that does not follow. A tar is extracted into a private
- * folder, which is removed in the end. All texts of a receipt may be a stranger's: they are
+/* verify FOLDER|FILE.tar: checks a receipt against itself (ctl/receipt/verify/verify.h) and prints
+ * the level of assurance, or the first thing that does not follow. A tar is extracted into a
+ * private folder, which is removed in the end. All texts of a receipt may be a stranger's: they are
  * printed as plain lines. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 #include "ctl/receipt/tar.h"
-#include "ctl/receipt/verify.h"
+#include "ctl/receipt/verify/verify.h"
 #include "ctl/text/out.h"
 #include "prereg/lock/signature.h"
 

@@ -8,7 +8,7 @@
 #ifndef CTL_RECEIPT_EXPORT_H
 #define CTL_RECEIPT_EXPORT_H
 
-#include "ctl/receipt/verify.h"
+#include "ctl/receipt/verify/verify.h"
 
 /* What to export and where. All borrowed. */
 struct export_spec {

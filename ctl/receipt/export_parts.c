@@ -17,7 +17,7 @@
 #include "ctl/receipt/parts.h"
 #include "ctl/receipt/plan.h"
 #include "ctl/receipt/sums.h"
-#include "ctl/receipt/verify_md.h"
+#include "ctl/receipt/verify/verify_md.h"
 #include "truthtable/evaluate/replay.h"
 
 /* The state of making the parts; `err` is the caller's. */

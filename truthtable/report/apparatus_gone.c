@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "prereg/amend/amend_known.h"
-#include "truthtable/report/fmt.h"
+#include "truthtable/report/document/fmt.h"
 #include "truthtable/report/report_apparatus.h"
 #include "truthtable/report/verdict_words.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "truthtable/evidence/measure_scores.h"
-#include "truthtable/report/fmt.h"
+#include "truthtable/report/document/fmt.h"
 
 /* The worker's standard error, or the binomial one for a proportion. */
 static double error_of(const struct plan_measure *measure, const struct evidence_value *v,

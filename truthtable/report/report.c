@@ -13,9 +13,9 @@
 #include "base/layout.h"
 #include "base/xalloc.h"
 #include "truthtable/instruments/instruments.h"
-#include "truthtable/report/render.h"
+#include "truthtable/report/document/render.h"
 #include "truthtable/report/report_model.h"
-#include "truthtable/report/sections.h"
+#include "truthtable/report/sections/sections.h"
 
 /* Only the owner may read a report until it is passed on. */
 static int write_file(const char *folder, const char *name, const struct strbuf *text,

@@ -15,7 +15,7 @@
 #include "base/layout.h"
 #include "base/xalloc.h"
 #include "prereg/amend/amendment.h"
-#include "truthtable/report/fmt.h"
+#include "truthtable/report/document/fmt.h"
 #include "truthtable/report/verdict_words.h"
 
 /* The metric of the result in the attempt's folder; NAN without one. */

@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "truthtable/report/fmt.h"
+#include "truthtable/report/document/fmt.h"
 
 /* Absent provenance counts as unverified. */
 bool words_history_is_unverified(const struct report_model *m)

@@ -9,10 +9,10 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "worker/data/bpe_train.h"
 #include "worker/data/demo.h"
 #include "worker/data/pack.h"
 #include "worker/data/sample.h"
+#include "worker/data/tokenizer/bpe_train.h"
 #include "worker/data/vocabulary.h"
 #include "worker/report/flags.h"
 

@@ -28,7 +28,7 @@
 
 #include "base/digest.h"
 #include "base/err.h"
-#include "worker/data/tokenizer.h"
+#include "worker/data/tokenizer/tokenizer.h"
 
 #define SHARD_MAGIC       "PREREGSH"
 #define SHARD_VERSION     1u

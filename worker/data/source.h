@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "worker/data/progress.h"
 #include "worker/data/shard.h"
-#include "worker/data/tokenizer.h"
+#include "worker/data/tokenizer/tokenizer.h"
 
 #define SOURCE_SEPARATOR "<|endoftext|>"
 #define SOURCE_CUT_BYTES 4096u

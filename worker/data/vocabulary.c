@@ -10,8 +10,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/show.h"
-#include "worker/data/bpe_train.h"
 #include "worker/data/source.h"
+#include "worker/data/tokenizer/bpe_train.h"
 
 /* Counts the pretokens of documents as they come. */
 struct count_sink {

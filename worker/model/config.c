@@ -9,7 +9,7 @@
 #include "worker/model/config.h"
 
 #include "base/json.h"
-#include "worker/data/tokenizer.h"
+#include "worker/data/tokenizer/tokenizer.h"
 #include "worker/nn/router.h"
 
 /* What a model may have; with the longest pass (worker/train/options.c) no size of a buffer

@@ -7,7 +7,7 @@
 
 #include "base/xalloc.h"
 #include "worker/model/engine.h"
-#include "worker/model/import.h"
+#include "worker/model/formats/import.h"
 #include "worker/nn/cpu.h"
 
 struct model {

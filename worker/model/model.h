@@ -2,7 +2,8 @@
  * A finished model for evaluation, export and the commands of prereg-train: open the folder that a
  * training task left, then score tokens.
  *
- * It may also be a folder of transformers or a checkpoint of llama2.c (worker/model/import.h).
+ * It may also be a folder of transformers or a checkpoint of llama2.c
+ * (worker/model/formats/import.h).
  *
  * Opening verifies model.bin against its digest. A model owns its weights and one engine, so one
  * caller at a time. The calls that compute something are in worker/model/score.h.
@@ -16,7 +17,7 @@
 
 #include "base/digest.h"
 #include "base/err.h"
-#include "worker/data/tokenizer.h"
+#include "worker/data/tokenizer/tokenizer.h"
 #include "worker/model/config.h"
 
 struct model;

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "worker/data/order.h"
-#include "worker/data/tokenizer.h"
+#include "worker/data/tokenizer/tokenizer.h"
 #include "worker/report/task.h"
 #include "worker/train/options.h"
 

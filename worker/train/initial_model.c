@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "worker/model/import.h"
+#include "worker/model/formats/import.h"
 
 #define BY_HAND "--init"
 

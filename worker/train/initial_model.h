@@ -1,7 +1,8 @@
 /*
  * Where a run starts: the weights of a finished model (init = "<name of the task's data>", or
- * --init by hand) instead of drawn ones. Anything that worker/model/import.h knows will do, as long
- * as it computes what the parameters say; the context may differ, since no weight depends on it.
+ * --init by hand) instead of drawn ones. Anything that worker/model/formats/import.h knows will do,
+ * as long as it computes what the parameters say; the context may differ, since no weight depends
+ * on it.
  */
 #ifndef WORKER_TRAIN_INITIAL_MODEL_H
 #define WORKER_TRAIN_INITIAL_MODEL_H

@@ -13,8 +13,8 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "worker/data/source.h"
-#include "worker/data/tokenizer.h"
-#include "worker/model/hf_export.h"
+#include "worker/data/tokenizer/tokenizer.h"
+#include "worker/model/formats/hf_export.h"
 #include "worker/model/model.h"
 #include "worker/model/score.h"
 

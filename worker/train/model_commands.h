@@ -1,7 +1,7 @@
 /*
  * The commands on a finished model: export it, continue a text with it, measure its loss on a text.
- * A model is anything worker/model/import.h knows. Each command reads its own arguments (ERR_USAGE
- * when they are wrong) and prints to `out`.
+ * A model is anything worker/model/formats/import.h knows. Each command reads its own arguments
+ * (ERR_USAGE when they are wrong) and prints to `out`.
  */
 #ifndef WORKER_TRAIN_MODEL_COMMANDS_H
 #define WORKER_TRAIN_MODEL_COMMANDS_H

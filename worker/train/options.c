@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "base/json.h"
-#include "worker/data/tokenizer.h"
+#include "worker/data/tokenizer/tokenizer.h"
 
 #define TOKENS_MAX         ((int64_t)1 << 50)
 #define MICRO_TOKENS       4096 /* default size of one pass */

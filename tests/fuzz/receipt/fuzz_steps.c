@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/export.h"
-#include "ctl/receipt/verify_parts.h"
+#include "ctl/receipt/verify/verify_parts.h"
 #include "tests/unit/ctl/receipt/fixture.h"
 #include "tests/unit/ctl/receipt/forger.h"
 

@@ -7,9 +7,9 @@
 
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "truthtable/report/escape.h"
-#include "truthtable/report/plot.h"
-#include "truthtable/report/render.h"
+#include "truthtable/report/document/escape.h"
+#include "truthtable/report/document/plot.h"
+#include "truthtable/report/document/render.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

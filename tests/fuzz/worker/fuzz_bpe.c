@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "base/json.h"
-#include "worker/data/tokenizer_bpe.h"
+#include "worker/data/tokenizer/tokenizer_bpe.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

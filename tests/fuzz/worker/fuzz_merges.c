@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "worker/data/tokenizer_bpe.h"
+#include "worker/data/tokenizer/tokenizer_bpe.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

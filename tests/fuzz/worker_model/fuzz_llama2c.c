@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "worker/data/tokenizer.h"
-#include "worker/model/llama2c.h"
+#include "worker/data/tokenizer/tokenizer.h"
+#include "worker/model/formats/llama2c.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

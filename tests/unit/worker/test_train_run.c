@@ -9,7 +9,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/worker/fixture.h"
 #include "worker/data/shard.h"
-#include "worker/data/tokenizer.h"
+#include "worker/data/tokenizer/tokenizer.h"
 #include "worker/model/model.h"
 #include "worker/model/score.h"
 #include "worker/train/log_line.h"

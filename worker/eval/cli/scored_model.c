@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "worker/model/hf_tokenizer.h"
-#include "worker/model/import.h"
+#include "worker/model/formats/hf_tokenizer.h"
+#include "worker/model/formats/import.h"
 
 #define TOKENIZER_CONFIG_MAX (1u << 22)
 

@@ -6,7 +6,7 @@
 #ifndef WORKER_EVAL_CLI_SCORED_MODEL_H
 #define WORKER_EVAL_CLI_SCORED_MODEL_H
 
-#include "worker/data/tokenizer.h"
+#include "worker/data/tokenizer/tokenizer.h"
 #include "worker/eval/score/options.h"
 #include "worker/model/model.h"
 

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "worker/data/tokenizer.h"
+#include "worker/data/tokenizer/tokenizer.h"
 
 /* What the requests of a run have in common. */
 struct request_rules {

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
-#include "worker/data/tokenizer.h"
+#include "worker/data/tokenizer/tokenizer.h"
 #include "worker/model/score.h"
 
 struct lm {

@@ -7,9 +7,9 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/truthtable/report/fixture.h"
-#include "truthtable/report/render.h"
+#include "truthtable/report/document/render.h"
 #include "truthtable/report/report_model.h"
-#include "truthtable/report/sections.h"
+#include "truthtable/report/sections/sections.h"
 
 #define INSTRUMENTS TEST_SOURCE_DIR "/tests/unit/truthtable/report/fixtures/instruments.json"
 

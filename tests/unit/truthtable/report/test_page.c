@@ -10,12 +10,12 @@
 #include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
-#include "truthtable/report/doc.h"
-#include "truthtable/report/escape.h"
-#include "truthtable/report/fmt.h"
-#include "truthtable/report/plot.h"
-#include "truthtable/report/plot_axis.h"
-#include "truthtable/report/render.h"
+#include "truthtable/report/document/doc.h"
+#include "truthtable/report/document/escape.h"
+#include "truthtable/report/document/fmt.h"
+#include "truthtable/report/document/plot.h"
+#include "truthtable/report/document/plot_axis.h"
+#include "truthtable/report/document/render.h"
 
 #define GOLDEN TEST_SOURCE_DIR "/tests/unit/truthtable/report/fixtures/"
 

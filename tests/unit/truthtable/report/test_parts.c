@@ -15,9 +15,9 @@
 #include "tests/unit/prereg/programs.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/truthtable/report/fixture.h"
-#include "truthtable/report/render.h"
+#include "truthtable/report/document/render.h"
 #include "truthtable/report/report_model.h"
-#include "truthtable/report/sections.h"
+#include "truthtable/report/sections/sections.h"
 
 #define INSTRUMENTS TEST_SOURCE_DIR "/tests/unit/truthtable/report/fixtures/instruments.json"
 #define MUTATIONS   120

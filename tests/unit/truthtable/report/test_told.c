@@ -13,10 +13,10 @@
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/truthtable/report/fixture.h"
+#include "truthtable/report/document/render.h"
 #include "truthtable/report/measure_values.h"
-#include "truthtable/report/render.h"
 #include "truthtable/report/report_model.h"
-#include "truthtable/report/sections.h"
+#include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
 #define WORDS_MAX 9

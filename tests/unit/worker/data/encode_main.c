@@ -5,7 +5,7 @@
  */
 #include <stdbool.h>
 
-#include "worker/data/tokenizer.h"
+#include "worker/data/tokenizer/tokenizer.h"
 
 static bool read_frame(struct strbuf *text)
 {

@@ -4,8 +4,8 @@
 #include "base/rng.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
-#include "worker/data/bpe_train.h"
-#include "worker/data/tokenizer_bpe.h"
+#include "worker/data/tokenizer/bpe_train.h"
+#include "worker/data/tokenizer/tokenizer_bpe.h"
 
 /* A vocabulary of the 256 bytes and whatever merges of "a", "b", "c" the seed draws. */
 static void random_model(struct bpe *b, uint64_t seed, int n_merges)

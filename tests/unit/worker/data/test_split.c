@@ -3,8 +3,8 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
-#include "worker/data/bytelevel.h"
-#include "worker/data/split.h"
+#include "worker/data/tokenizer/bytelevel.h"
+#include "worker/data/tokenizer/split.h"
 
 /* Writes the pieces with a bar between. */
 struct recorder {

@@ -7,7 +7,7 @@
 
 #include "base/digest.h"
 #include "base/err.h"
-#include "worker/data/tokenizer.h"
+#include "worker/data/tokenizer/tokenizer.h"
 
 #define CORE_DIGEST_FIRST 40
 

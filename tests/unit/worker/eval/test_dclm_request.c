@@ -3,7 +3,7 @@
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
-#include "worker/data/bytelevel.h"
+#include "worker/data/tokenizer/bytelevel.h"
 #include "worker/eval/prompt/dclm_request.h"
 
 #define END_OF_TEXT 256u

@@ -7,9 +7,9 @@
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/worker/model/place.h"
-#include "worker/data/tokenizer.h"
-#include "worker/model/import.h"
-#include "worker/model/llama2c.h"
+#include "worker/data/tokenizer/tokenizer.h"
+#include "worker/model/formats/import.h"
+#include "worker/model/formats/llama2c.h"
 #include "worker/model/model.h"
 #include "worker/model/score.h"
 

@@ -6,7 +6,7 @@
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/worker/model/place.h"
-#include "worker/model/safetensors.h"
+#include "worker/model/formats/safetensors.h"
 
 #define FILE_NAME "t.safetensors"
 

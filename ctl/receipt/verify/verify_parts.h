@@ -1,0 +1,84 @@
+/* The steps of a verification, and what they hand to each other; private to verify. Each step
+ * returns 0 or a fault's code. */
+#ifndef CTL_RECEIPT_VERIFY_VERIFY_PARTS_H
+#define CTL_RECEIPT_VERIFY_VERIFY_PARTS_H
+
+#include "base/arena.h"
+#include "ctl/receipt/parts.h"
+#include "ctl/receipt/verify/verify.h"
+
+/* What a result reports about where it was made, to be compared with provenance.json. */
+struct place_of_result {
+    const char *blas; /* NULL: it does not say */
+    int64_t threads;  /* -1 likewise */
+};
+
+/* What the accepted results of one cell state as their artifacts: digests, per stage. */
+struct cell_artifacts {
+    size_t cell;
+    char (**hex)[DIGEST_HEX_SIZE]; /* per stage */
+    size_t *n;                     /* likewise */
+    size_t n_stages;
+    size_t n_named; /* results of the program so far that name what they read */
+};
+
+/* The state of a verification: what the steps so far have read and established. Owned here
+ * unless said. */
+struct verifying {
+    const struct verify_spec *spec;
+    struct verify_answer *out;
+    struct err *err;
+    struct arena arena;
+    struct receipt_files files;
+    struct plan_program *program;
+    struct lock *lock;
+    bool imported;
+    struct history history;
+    struct place_of_result *places; /* per task */
+    struct cell_artifacts artifacts;
+    struct plan_program *judged; /* with which the verdict was computed; NULL: that is `program` */
+    bool has_evidence;
+    struct evidence evidence;
+    struct table_verdict verdict;
+    cJSON *provenance;  /* in the arena */
+    cJSON *established; /* of the answer */
+    cJSON *reruns;      /* likewise, as the next */
+    cJSON *claimed;
+    char tool[40];   /* the version that made the receipt */
+    bool is_signed;  /* the lock and all amendments, by allowed keys */
+    bool is_vouched; /* SHA256SUMS, and so the records, by one of them */
+    bool is_stamped;
+    bool other_workers; /* than the lock's, as [pin] workers = "record" allows */
+};
+
+struct receipt verifying_receipt(const struct verifying *v);
+/* Adds a sentence to what is established, cut after 600 bytes; the second form cuts nothing. */
+void verifying_says(struct verifying *v, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void verifying_says_whole(struct verifying *v, const char *text);
+
+int verify_lock(struct verifying *v) MUST_CHECK;    /* lock, amendments, plan */
+int verify_amended(struct verifying *v) MUST_CHECK; /* the journal's word on amendments */
+int verify_records(struct verifying *v) MUST_CHECK; /* fills judged, evidence */
+/* Checks that what a task's result reports to have read of earlier stages is an artifact of
+ * their accepted results. Results come in the order of the tasks. */
+int verify_inputs(struct verifying *v, size_t task, const cJSON *result) MUST_CHECK;
+void verify_inputs_release(struct verifying *v);
+int verify_verdict(struct verifying *v) MUST_CHECK;    /* and coverage */
+int verify_provenance(struct verifying *v) MUST_CHECK; /* and environment, apparatus, instruments */
+int verify_reruns(struct verifying *v) MUST_CHECK;     /* rerun files, and what they claim */
+int verify_apparatus(struct verifying *v) MUST_CHECK;
+/* Checks every result of a check against the journal and the plan that asked for it, and whether
+ * the amendments state what was known when they were made. */
+int verify_check_results(struct verifying *v) MUST_CHECK;
+int verify_signatures(struct verifying *v) MUST_CHECK; /* lock, amendments, reviewers */
+int verify_timestamp(struct verifying *v) MUST_CHECK;
+
+/* Checks that an attempt at a stage ran what the lock pins; a fault begins with `at`. */
+int verify_worker(struct verifying *v, const char *at, size_t stage,
+                  const cJSON *attempt) MUST_CHECK;
+
+/* Fills the members of the answer that are words: the sentence and what is not shown; both are
+ * empty for a receipt that does not follow. */
+void verify_words(struct verifying *v, bool holds);
+
+#endif

@@ -1,0 +1,167 @@
+/*
+ * Shows a bayes instrument: a matrix of factors, measure by prior, and the same on a logarithmic
+ * axis. The side of the bounds is marked beside the number, so it does not rest on color.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "truthtable/report/document/fmt.h"
+#include "truthtable/report/document/plot.h"
+#include "truthtable/report/sections/instrument_blocks.h"
+#include "truthtable/report/verdict_words.h"
+
+#define PRIORS_MAX ((size_t)8)
+#define MINUS_INF  (-(double)INFINITY)
+
+/* "The null" in plain words. */
+static const char *reading_words(const char *reading)
+{
+    return strcmp(reading, "for the null") == 0       ? "for no difference"
+           : strcmp(reading, "against the null") == 0 ? "for a difference"
+                                                      : reading;
+}
+
+/* A factor, with a mark for the side of the bounds that it is on. */
+static void factor_cell(struct doc *d, struct doc_cell *cell, const cJSON *factor)
+{
+    const char *reading = words_member(factor, "reading");
+    double bf10 = member_number(factor, "bf10");
+    /* A hollow circle for no difference, a filled one for a difference. */
+    const char *mark = strcmp(reading, "for the null") == 0       ? " \xe2\x97\x8b"
+                       : strcmp(reading, "against the null") == 0 ? " \xe2\x97\x8f"
+                                                                  : "";
+    doc_number(d, cell,
+               isfinite(bf10) ? arena_printf(&d->arena, "%s%s", fmt_short(&d->arena, bf10, 4), mark)
+                              : FMT_NONE,
+               bf10);
+    doc_datum(d, cell, "ln", member_number(factor, "ln_bf10"));
+}
+
+/* One measure under every prior that is shown. */
+static void add_row(struct doc *d, struct doc_table *t, const cJSON *measure, size_t n_priors)
+{
+    static const struct show_words robust = {"yes", "no", FMT_NONE};
+    struct doc_row *row = doc_row(d, t);
+    const char *reading = member_text(measure, "reading");
+    row->cells[0].text = words_member(measure, "measure");
+    show_estimate(d, &row->cells[1], member_number(measure, "estimate"),
+                  member_number(measure, "se"));
+    for (size_t i = 0; i < n_priors; i++) {
+        factor_cell(d, &row->cells[2 + i], cJSON_GetArrayItem(member(measure, "cells"), (int)i));
+    }
+    row->cells[2 + n_priors].text = reading == NULL ? "undetermined" : reading_words(reading);
+    show_flag(d, &row->cells[3 + n_priors], measure, "robust", &robust);
+    row->cells[4 + n_priors].text = show_why(measure);
+}
+
+/* Priors as columns, up to PRIORS_MAX. */
+static void add_matrix(struct doc *d, const cJSON *instrument)
+{
+    struct arena *a = &d->arena;
+    const cJSON *priors = member(instrument, "priors");
+    size_t n_all = member_count(instrument, "priors");
+    size_t n = n_all < PRIORS_MAX ? n_all : PRIORS_MAX;
+    struct doc_column columns[PRIORS_MAX + 5] = {{"Measure", ALIGN_TEXT}};
+    columns[1] = (struct doc_column){words_member(instrument, "estimate_of"), ALIGN_NUMBER};
+    for (size_t i = 0; i < n; i++) {
+        const cJSON *prior = cJSON_GetArrayItem(priors, (int)i);
+        columns[2 + i] =
+            (struct doc_column){arena_printf(a, "%s, \xcf\x84 = %s", words_member(prior, "name"),
+                                             fmt_short(a, member_number(prior, "sd"), 4)),
+                                ALIGN_NUMBER};
+    }
+    columns[2 + n] = (struct doc_column){"Reads", ALIGN_TEXT};
+    /* Robust: the same reading under every prior. */
+    columns[3 + n] = (struct doc_column){"Robust", ALIGN_TEXT};
+    columns[4 + n] = (struct doc_column){"Remark", ALIGN_TEXT};
+    const cJSON *bounds = member(instrument, "bounds");
+    const cJSON *low = cJSON_GetArrayItem(bounds, 0);
+    const cJSON *high = cJSON_GetArrayItem(bounds, 1);
+    struct doc_table *t = doc_table(
+        d, show_id(d, instrument, ""),
+        arena_printf(
+            a,
+            "Bayes factors BF10 of a difference against none, measure by prior; \xcf\x84: "
+            "standard deviation of the effect under each prior. \xe2\x97\x8b under %s: for "
+            "no difference; \xe2\x97\x8f over %s: for a difference; else neither. Robust: the same "
+            "under every prior.",
+            fmt_short(a, cJSON_IsNumber(low) ? low->valuedouble : (double)NAN, 3),
+            fmt_short(a, cJSON_IsNumber(high) ? high->valuedouble : (double)NAN, 3)),
+        columns, n + 5);
+    const cJSON *measure = NULL;
+    cJSON_ArrayForEach(measure, member(instrument, "measures"))
+    {
+        add_row(d, t, measure, n);
+    }
+    if (n < n_all) {
+        doc_paragraph(d, "Of %zu priors the first %zu are shown; the reading is over all of them.",
+                      n_all, n);
+    }
+}
+
+/* One measure, a mark for each prior. */
+static struct plot_row figure_row(struct arena *a, const cJSON *measure, size_t series)
+{
+    size_t n = member_count(measure, "cells");
+    struct plot_mark *marks = arena_array(a, n + 1, sizeof(*marks));
+    for (size_t i = 0; i < n; i++) {
+        const cJSON *factor = cJSON_GetArrayItem(member(measure, "cells"), (int)i);
+        marks[i] = (struct plot_mark){
+            .value = member_number(factor, "ln_bf10"), .low = (double)NAN, .high = (double)NAN};
+        marks[i].tooltip = arena_printf(a, "%s under %s: BF10 %s", words_member(measure, "measure"),
+                                        words_member(factor, "prior"),
+                                        fmt_short(a, member_number(factor, "bf10"), 4));
+    }
+    return (struct plot_row){
+        .label = words_member(measure, "measure"), .series = series, .marks = marks, .n_marks = n};
+}
+
+/* In logarithms, where equal evidence for and against is equally far from 0. */
+static void add_figure(struct doc *d, const cJSON *instrument)
+{
+    struct arena *a = &d->arena;
+    size_t n = member_count(instrument, "measures");
+    struct plot_row *rows = arena_array(a, n + 1, sizeof(*rows));
+    double most = MINUS_INF;
+    for (size_t i = 0; i < n; i++) {
+        rows[i] = figure_row(a, cJSON_GetArrayItem(member(instrument, "measures"), (int)i), i);
+        for (size_t k = 0; k < rows[i].n_marks; k++) {
+            most = isfinite(rows[i].marks[k].value) ? fmax(most, rows[i].marks[k].value) : most;
+        }
+    }
+    const cJSON *low = cJSON_GetArrayItem(member(instrument, "bounds"), 0);
+    const cJSON *high = cJSON_GetArrayItem(member(instrument, "bounds"), 1);
+    /* Without a factor or without bounds there is nothing to draw. */
+    if (!isfinite(most) || !cJSON_IsNumber(low) || !cJSON_IsNumber(high) ||
+        !(low->valuedouble > 0) || !(high->valuedouble > 0)) {
+        return;
+    }
+    const struct plot_rule rules[] = {{log(low->valuedouble), "for no difference", "chance"},
+                                      {log(high->valuedouble), "for a difference", "best"}};
+    const char *id = NULL;
+    const char *summary = "The table has the factors.";
+    struct doc_figure *f = doc_figure(
+        d, show_id(d, instrument, ""),
+        "Bayes factors on a logarithmic scale, one mark a prior, from top to bottom as the table "
+        "has them from left to right. Left of the first line they read for no difference, right of "
+        "the second for one.",
+        summary, &id);
+    struct plot_dots plot = {.head = {.id = id,
+                                      .title = "Bayes factors by measure and prior",
+                                      .desc = summary,
+                                      .x_title = "ln BF10"},
+                             .rows = rows,
+                             .n_rows = n,
+                             .rules = rules,
+                             .n_rules = 2,
+                             .band_from = (double)NAN};
+    plot_dots(&f->svg, &plot);
+}
+
+/* The model is not needed: everything is in the instrument. */
+void show_bayes(struct doc *d, const struct report_model *m, const cJSON *instrument)
+{
+    (void)m;
+    add_matrix(d, instrument);
+    add_figure(d, instrument);
+}

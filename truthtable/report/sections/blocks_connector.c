@@ -1,0 +1,266 @@
+/*
+ * Shows a connector instrument: the ladder of two rungs and its case, the gap in loss as a whole,
+ * by source and by setting, the benchmarks, and the trigger. The limit of identification, if there
+ * is one, comes before any figure.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "truthtable/report/document/fmt.h"
+#include "truthtable/report/document/plot.h"
+#include "truthtable/report/sections/instrument_blocks.h"
+#include "truthtable/report/verdict_words.h"
+
+#define ROWS_MAX ((size_t)40)
+#define ARROW    "\xe2\x86\x92"
+
+/* A share as a signed percentage. */
+static const char *percent(struct arena *a, double share)
+{
+    return isfinite(share) ? arena_printf(a, "%s %%", fmt_signed(a, share * 100, 1)) : FMT_NONE;
+}
+
+/* One rung: what it reads, whether it shows a difference, and whom it favors. */
+static void add_rung(struct doc *d, struct doc_table *t, const char *rung, const char *reads,
+                     const cJSON *shows, const char *favours)
+{
+    struct doc_row *row = doc_row(d, t);
+    row->cells[0].text = rung;
+    row->cells[1].text = reads;
+    row->cells[2].text = cJSON_IsTrue(shows)    ? "shows a difference"
+                         : cJSON_IsFalse(shows) ? "shows none"
+                                                : "undetermined";
+    doc_flag(d, &row->cells[2], "value", cJSON_IsTrue(shows) ? 1 : cJSON_IsFalse(shows) ? 0 : -1);
+    row->cells[3].text = favours;
+    /* Showing a difference is a finding in either direction. */
+    row->tone = cJSON_IsTrue(shows) ? TONE_GOOD : TONE_PLAIN;
+}
+
+/* The arm that the loss rung favours is the one that is not worse. */
+static const char *loss_favours(const cJSON *instrument)
+{
+    const char *worse = member_text(member(instrument, "loss"), "worse");
+    const char *a = words_member(instrument, "a");
+    return worse == NULL ? FMT_NONE : strcmp(worse, a) == 0 ? words_member(instrument, "b") : a;
+}
+
+/* The upper rung first, as a ladder is drawn. */
+static void add_ladder(struct doc *d, const cJSON *instrument)
+{
+    static const struct doc_column columns[] = {{"Rung", ALIGN_TEXT},
+                                                {"It reads", ALIGN_TEXT},
+                                                {"Shows", ALIGN_TEXT},
+                                                {"Favours", ALIGN_TEXT}};
+    struct arena *a = &d->arena;
+    const cJSON *loss = member(instrument, "loss");
+    const cJSON *benchmarks = member(instrument, "benchmarks");
+    const char *case_name = member_text(instrument, "case");
+    struct doc_table *t =
+        doc_table(d, show_id(d, instrument, "ladder"),
+                  arena_printf(a, "The ladder of two rungs, and where the gap shows: %s %s %s",
+                               case_name == NULL ? "no case of the four" : case_name, ARROW,
+                               words_member(instrument, "case_why")),
+                  columns, 4);
+    const cJSON *clears = member(benchmarks, "clears_any");
+    const char *reads = cJSON_IsTrue(clears)    ? "benchmarks; some clear their floors"
+                        : cJSON_IsFalse(clears) ? "benchmarks; none clears its floor"
+                                                : "benchmarks";
+    const char *favours = member_text(benchmarks, "favours");
+    add_rung(d, t, "2 \xc2\xb7 benchmarks", reads, member(benchmarks, "shows"),
+             favours == NULL ? FMT_NONE : favours);
+    double gap = member_number(loss, "gap");
+    /* A gap that does not show favors neither arm. */
+    const bool loss_shows = cJSON_IsTrue(member(loss, "shows"));
+    add_rung(d, t, "1 \xc2\xb7 loss",
+             arena_printf(a, "%s: a gap of %s nats, %s perplexity", words_member(loss, "measure"),
+                          fmt_signed(a, gap, 4), percent(a, member_number(loss, "inflation"))),
+             member(loss, "shows"), loss_shows ? loss_favours(instrument) : FMT_NONE);
+}
+
+/* A gap with its interval and what it means for perplexity. */
+static void gap_row(struct doc *d, struct doc_table *t, const char *name, const cJSON *gap)
+{
+    static const struct show_words shows = {"yes", "no", "undetermined"};
+    struct arena *a = &d->arena;
+    struct doc_row *row = doc_row(d, t);
+    row->cells[0].text = name;
+    show_estimate(d, &row->cells[1], member_number(gap, "gap"), member_number(gap, "se"));
+    show_interval(d, &row->cells[2], gap);
+    double inflation = member_number(gap, "inflation");
+    doc_number(d, &row->cells[3], percent(a, inflation), inflation);
+    const char *worse = member_text(gap, "worse");
+    row->cells[4].text = worse == NULL ? FMT_NONE : worse;
+    show_flag(d, &row->cells[5], gap, "shows", &shows);
+    row->cells[6].text = show_why(gap);
+}
+
+/* One setting's gap: the intervals are those of all settings together. */
+static void setting_row(struct doc *d, struct doc_table *t, const cJSON *setting)
+{
+    struct arena *a = &d->arena;
+    struct doc_row *row = doc_row(d, t);
+    double gap = member_number(setting, "gap");
+    double inflation = member_number(setting, "inflation");
+    row->cells[0].text = arena_printf(a, "whole, at %s", words_member(setting, "setting"));
+    show_estimate(d, &row->cells[1], gap, (double)NAN);
+    row->cells[2].text = FMT_NONE;
+    doc_number(d, &row->cells[3], percent(a, inflation), inflation);
+    row->cells[4].text = FMT_NONE;
+    row->cells[5].text = FMT_NONE;
+    /* The verdict has intervals over all settings together, not for one. */
+    row->cells[6].text = isfinite(gap) ? "no interval of one setting alone" : "undetermined";
+}
+
+/* The list's first element; NULL if it has only one, which equals the whole. */
+static const cJSON *first_of_many(const cJSON *list)
+{
+    return cJSON_GetArraySize(list) > 1 ? list->child : NULL;
+}
+
+/* The whole, then sources, then settings. */
+static void add_gaps(struct doc *d, const cJSON *instrument)
+{
+    static const struct doc_column columns[] = {
+        {"Of", ALIGN_TEXT},           {"Gap, nats", ALIGN_NUMBER}, {"95 % interval", ALIGN_NUMBER},
+        {"Perplexity", ALIGN_NUMBER}, {"Worse", ALIGN_TEXT},       {"Shows", ALIGN_TEXT},
+        {"Remark", ALIGN_TEXT}};
+    struct arena *a = &d->arena;
+    struct doc_table *t = doc_table(
+        d, show_id(d, instrument, "gaps"),
+        arena_printf(a,
+                     "The gap in loss, %s " FMT_MINUS " %s, whole and by source; perplexity: what "
+                     "the gap multiplies it by, less one. The sources agree in sign: %s.",
+                     words_member(instrument, "a"), words_member(instrument, "b"),
+                     cJSON_IsTrue(member(instrument, "sources_agree"))    ? "yes"
+                     : cJSON_IsFalse(member(instrument, "sources_agree")) ? "NO"
+                                                                          : "not known"),
+        columns, 7);
+    gap_row(d, t, "whole", member(instrument, "loss"));
+    const cJSON *part = NULL;
+    cJSON_ArrayForEach(part, member(instrument, "sources"))
+    {
+        gap_row(d, t, words_member(part, "source"), part);
+    }
+    /* A single setting would repeat the whole. */
+    for (part = first_of_many(member(instrument, "settings")); part != NULL; part = part->next) {
+        setting_row(d, t, part);
+    }
+}
+
+/* Adds a gap to the figure, if it is known and there is room. */
+static size_t figure_row(struct arena *a, const cJSON *gap, const char *label,
+                         struct plot_row *rows, size_t n)
+{
+    double value = member_number(gap, "gap");
+    if (n == ROWS_MAX || !isfinite(value)) {
+        return n;
+    }
+    struct plot_mark *mark = arena_alloc(a, sizeof(*mark));
+    *mark = (struct plot_mark){.value = value,
+                               .low = member_number(gap, "ci_low"),
+                               .high = member_number(gap, "ci_high"),
+                               .tooltip =
+                                   arena_printf(a, "%s: %s nats", label, fmt_signed(a, value, 4))};
+    rows[n] =
+        (struct plot_row){.label = label, .series = n == 0 ? 0 : 1, .marks = mark, .n_marks = 1};
+    return n + 1;
+}
+
+/* Nothing is drawn for a single gap. */
+static void add_figure(struct doc *d, const cJSON *instrument)
+{
+    struct arena *a = &d->arena;
+    struct plot_row *rows = arena_array(a, ROWS_MAX, sizeof(*rows));
+    size_t n = figure_row(a, member(instrument, "loss"), "whole", rows, 0);
+    const cJSON *source = NULL;
+    cJSON_ArrayForEach(source, member(instrument, "sources"))
+    {
+        n = figure_row(a, source, words_member(source, "source"), rows, n);
+    }
+    if (n < 2) { /* a single number needs no figure */
+        return;
+    }
+    const char *id = NULL;
+    const char *summary = "The table has the gaps.";
+    struct doc_figure *f = doc_figure(d, show_id(d, instrument, "gaps"),
+                                      "The gap in loss, whole and by source, with 95 % intervals "
+                                      "over replicates.",
+                                      summary, &id);
+    const struct plot_rule zero = {0, "no gap", "zero"};
+    struct plot_dots plot = {.head = {.id = id,
+                                      .title = "Gap in loss by source",
+                                      .desc = summary,
+                                      .x_title = arena_printf(a, "nats, %s " FMT_MINUS " %s",
+                                                              words_member(instrument, "a"),
+                                                              words_member(instrument, "b"))},
+                             .rows = rows,
+                             .n_rows = n,
+                             .rules = &zero,
+                             .n_rules = 1,
+                             .band_from = (double)NAN};
+    plot_dots(&f->svg, &plot);
+}
+
+/* The upper rung, measure by measure. */
+static void add_benchmarks(struct doc *d, const cJSON *instrument)
+{
+    static const struct doc_column columns[] = {
+        {"Measure", ALIGN_TEXT},         {"Clears", ALIGN_TEXT}, {"Difference", ALIGN_NUMBER},
+        {"95 % interval", ALIGN_NUMBER}, {"Shows", ALIGN_TEXT},  {"Favours", ALIGN_TEXT},
+        {"Remark", ALIGN_TEXT}};
+    static const struct show_words words = {"yes", "no", "undetermined"};
+    const cJSON *measures = member(member(instrument, "benchmarks"), "measures");
+    if (cJSON_GetArraySize(measures) == 0) {
+        return;
+    }
+    struct doc_table *t = doc_table(d, show_id(d, instrument, "benchmarks"),
+                                    "The benchmark rung. A measure below its floor shows nothing, "
+                                    "whatever its difference.",
+                                    columns, 7);
+    const cJSON *measure = NULL;
+    cJSON_ArrayForEach(measure, measures)
+    {
+        const char *favours = member_text(measure, "favours");
+        struct doc_row *row = doc_row(d, t);
+        row->cells[0].text = words_member(measure, "measure");
+        show_flag(d, &row->cells[1], measure, "clears", &words);
+        show_estimate(d, &row->cells[2], member_number(measure, "difference"), (double)NAN);
+        show_interval(d, &row->cells[3], measure);
+        show_flag(d, &row->cells[4], measure, "shows", &words);
+        row->cells[5].text = favours == NULL ? FMT_NONE : favours;
+        row->cells[6].text = show_why(measure);
+    }
+}
+
+/* One sentence, only if a trigger was declared. */
+static void add_trigger(struct doc *d, const cJSON *trigger)
+{
+    const cJSON *fires = member(trigger, "fires");
+    if (!cJSON_IsObject(trigger)) {
+        return;
+    }
+    doc_paragraph(d,
+                  "Perplexity divergence, suggestive and not binding: a ratio of %s against %s, "
+                  "so the trigger %s.%s%s",
+                  fmt_short(&d->arena, member_number(trigger, "ratio"), 4),
+                  fmt_short(&d->arena, member_number(trigger, "perplexity_ratio"), 4),
+                  cJSON_IsTrue(fires)    ? "FIRES"
+                  : cJSON_IsFalse(fires) ? "does not fire"
+                                         : "cannot be read",
+                  show_why(trigger)[0] == '\0' ? "" : " ", show_why(trigger));
+}
+
+/* The case first, then the evidence for it. */
+void show_connector(struct doc *d, const struct report_model *m, const cJSON *instrument)
+{
+    const char *limit = member_text(instrument, "limit");
+    (void)m;
+    add_ladder(d, instrument);
+    if (limit != NULL) {
+        doc_notice(d, TONE_WARN, "Limit of identification: %s", limit);
+    }
+    add_figure(d, instrument);
+    add_gaps(d, instrument);
+    add_benchmarks(d, instrument);
+    add_trigger(d, member(instrument, "trigger"));
+}

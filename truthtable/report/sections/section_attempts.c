@@ -1,0 +1,192 @@
+/*
+ * The section "Attempts and resumes": what each cell took, every attempt that ended early, acts of
+ * persons, and changes of [run]. All of it comes from provenance.json. Of an imported program the
+ * section about its files takes its place.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "truthtable/report/document/fmt.h"
+#include "truthtable/report/sections/sections.h"
+#include "truthtable/report/verdict_words.h"
+
+struct effort { /* what one cell took, all stages and attempts together */
+    size_t attempts;
+    size_t resumed;
+    size_t failed;
+    double cpu_ms;
+    double wall_ms;
+    double peak_bytes;
+};
+
+/* Whether the attempt continued from a checkpoint or from items already scored. */
+static bool is_resumed(const cJSON *attempt)
+{
+    const cJSON *from = member(attempt, "resumed_from");
+    return from != NULL && !cJSON_IsNull(from);
+}
+
+/* Whether the attempt ended without a result. */
+static bool has_cause(const cJSON *attempt)
+{
+    const char *cause = member_text(attempt, "cause");
+    return cause != NULL && cause[0] != '\0' && strcmp(cause, "done") != 0;
+}
+
+/* Sums what is known; an attempt that was lost with its machine has no usage. */
+static void add_number(double *sum, double v)
+{
+    if (isfinite(v)) {
+        *sum += v;
+    }
+}
+
+/* By the wall clock, which may have jumped: NAN when it ran backwards. */
+static double wall_ms(const cJSON *attempt)
+{
+    const char *started = member_text(attempt, "started");
+    const char *ended = member_text(attempt, "ended");
+    struct wall_time from;
+    struct wall_time to;
+    if (started == NULL || ended == NULL || !clock_wall_parse(started, &from) ||
+        !clock_wall_parse(ended, &to) || to.ms < from.ms) {
+        return (double)NAN;
+    }
+    return (double)(to.ms - from.ms);
+}
+
+/* Adds all attempts of a task to its cell's effort. */
+static void add_task(struct effort *e, const cJSON *task)
+{
+    const cJSON *attempt = NULL;
+    cJSON_ArrayForEach(attempt, member(task, "attempts"))
+    {
+        e->attempts++;
+        e->resumed += is_resumed(attempt) ? 1 : 0;
+        e->failed += has_cause(attempt) ? 1 : 0;
+        add_number(&e->cpu_ms, member_number(attempt, "user_ms"));
+        add_number(&e->cpu_ms, member_number(attempt, "system_ms"));
+        add_number(&e->wall_ms, wall_ms(attempt));
+        e->peak_bytes = fmax(e->peak_bytes, member_number(attempt, "max_rss_bytes"));
+    }
+}
+
+/* One pass over the tasks, which are in the order of the cells. */
+static struct effort *efforts_of(struct arena *a, const struct report_model *m)
+{
+    struct effort *efforts = arena_array(a, m->program->n_cells, sizeof(*efforts));
+    size_t near = 0;
+    const cJSON *task = NULL;
+    cJSON_ArrayForEach(task, member(m->provenance, "tasks"))
+    {
+        size_t cell = report_cell_near(m, near, member_text(task, "cell"));
+        if (cell != INDEX_NONE) {
+            add_task(&efforts[cell], task);
+            near = cell;
+        }
+    }
+    return efforts;
+}
+
+/* A row for each cell. Zero usage means "not measured" and is printed as an em dash. */
+static void add_cells(struct doc *d, const struct report_model *m)
+{
+    static const struct doc_column columns[] = {
+        {"Cell", ALIGN_TEXT},         {"Attempts", ALIGN_NUMBER},
+        {"Resumed", ALIGN_NUMBER},    {"Ended early", ALIGN_NUMBER},
+        {"Wall time", ALIGN_NUMBER},  {"Processor time", ALIGN_NUMBER},
+        {"Peak memory", ALIGN_NUMBER}};
+    struct arena *a = &d->arena;
+    struct doc_table *t =
+        doc_table(d, "attempts",
+                  "Attempts and resumes of every cell, all stages together. Resumed attempts went "
+                  "on from a checkpoint or from the items already scored.",
+                  columns, 7);
+    const struct effort *efforts = efforts_of(a, m);
+    for (size_t i = 0; i < m->program->n_cells; i++) {
+        const struct effort e = efforts[i];
+        struct doc_row *row = doc_row(d, t);
+        row->cells[0].text = m->program->cells[i].name;
+        doc_number(d, &row->cells[1], fmt_count(a, (int64_t)e.attempts), (double)e.attempts);
+        doc_number(d, &row->cells[2], fmt_count(a, (int64_t)e.resumed), (double)e.resumed);
+        doc_number(d, &row->cells[3], fmt_count(a, (int64_t)e.failed), (double)e.failed);
+        /* An early end is worth a look even if the task succeeded later. */
+        row->cells[3].tone = e.failed > 0 ? TONE_WARN : TONE_PLAIN;
+        row->cells[4].text = e.wall_ms > 0 ? fmt_span(a, e.wall_ms) : FMT_NONE;
+        row->cells[5].text = e.cpu_ms > 0 ? fmt_span(a, e.cpu_ms) : FMT_NONE;
+        row->cells[6].text = e.peak_bytes > 0 ? fmt_bytes(a, e.peak_bytes) : FMT_NONE;
+        doc_datum(d, &row->cells[4], "milliseconds", e.wall_ms > 0 ? e.wall_ms : (double)NAN);
+        doc_datum(d, &row->cells[5], "milliseconds", e.cpu_ms > 0 ? e.cpu_ms : (double)NAN);
+        doc_datum(d, &row->cells[6], "bytes", e.peak_bytes > 0 ? e.peak_bytes : (double)NAN);
+    }
+}
+
+/* A signal takes precedence: a process that was killed has no exit code of its own. */
+static const char *how_it_ended(struct arena *a, const cJSON *attempt)
+{
+    double code = member_number(attempt, "code");
+    double signal = member_number(attempt, "signal");
+    if (isfinite(signal) && signal > 0) {
+        return arena_printf(a, "signal %.0f", signal);
+    }
+    return isfinite(code) ? arena_printf(a, "exit code %.0f", code) : "no exit seen";
+}
+
+/* Attempts without a result, with their cause and the task's final state. */
+static void add_ended_early(struct doc *d, const struct report_model *m)
+{
+    static const struct doc_column columns[] = {
+        {"Cell", ALIGN_TEXT},  {"Stage", ALIGN_TEXT},        {"No.", ALIGN_NUMBER},
+        {"Cause", ALIGN_TEXT}, {"How it ended", ALIGN_TEXT}, {"Task, in the end", ALIGN_TEXT}};
+    struct doc_table *t = NULL;
+    const cJSON *task = NULL;
+    cJSON_ArrayForEach(task, member(m->provenance, "tasks"))
+    {
+        const cJSON *attempt = NULL;
+        cJSON_ArrayForEach(attempt, member(task, "attempts"))
+        {
+            if (!has_cause(attempt)) {
+                continue;
+            }
+            if (t == NULL) {
+                t = doc_table(d, "attempts-ended-early",
+                              "Every attempt that did not end with a result.", columns, 6);
+            }
+            const char *cell = member_text(task, "cell");
+            const char *stage = member_text(task, "stage");
+            const char *end = member_text(task, "end");
+            struct doc_row *row = doc_row(d, t);
+            row->cells[0].text = cell == NULL ? FMT_NONE : cell;
+            row->cells[1].text = stage == NULL ? FMT_NONE : stage;
+            row->cells[2].text = words_count(&d->arena, attempt, "no");
+            row->cells[3].text = member_text(attempt, "cause");
+            row->cells[4].text = how_it_ended(&d->arena, attempt);
+            row->cells[5].text = end == NULL ? FMT_NONE : end;
+        }
+    }
+    if (t == NULL) {
+        doc_paragraph(d, "No attempt ended early.");
+    }
+}
+
+/* Says why nothing is known, where nothing is. */
+void section_attempts(struct doc *d, const struct report_model *m)
+{
+    if (m->imported != NULL) {
+        section_imported(d, m);
+        return;
+    }
+    doc_section(d, "attempts", "Attempts and resumes");
+    if (member_count(m->provenance, "tasks") == 0) {
+        doc_paragraph(
+            d, m->provenance == NULL
+                   ? "Not known: there is no provenance.json beside the verdict."
+                   : "None on record: these results were imported or replayed, not run here.");
+        return;
+    }
+    add_cells(d, m);
+    add_ended_early(d, m);
+    section_acts(d, m);
+    section_runs(d, m);
+}

@@ -1,0 +1,184 @@
+/*
+ * The section "Design and coverage": the factors, and an account of everything that was planned.
+ * Counts are the verdict's; causes by stage come from provenance.json. Planned = done + blocked +
+ * never run holds in every row, so nothing can be lost silently.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "truthtable/report/document/fmt.h"
+#include "truthtable/report/sections/sections.h"
+#include "truthtable/report/verdict_words.h"
+
+/* The "no record" column exists only for records from elsewhere. */
+static void add_counts(struct doc *d, const struct report_model *m)
+{
+    static const struct doc_column columns[] = {
+        {"Counted in", ALIGN_TEXT}, {"Planned", ALIGN_NUMBER},   {"Done", ALIGN_NUMBER},
+        {"Blocked", ALIGN_NUMBER},  {"Never run", ALIGN_NUMBER}, {"Excluded", ALIGN_NUMBER},
+        {"Budget", ALIGN_NUMBER},   {"No record", ALIGN_NUMBER}};
+    static const struct {
+        const char *key;
+        const char *label;
+    } rows[] = {{"tasks", "Tasks (cell \xc3\x97 stage)"},
+                {"records", "Records (a measure of a cell)"},
+                {"counted", "Counted tasks (of stages that counted measures read)"}};
+    static const char *const keys[] = {"planned",  "done",   "blocked", "never_run",
+                                       "excluded", "budget", "pending"};
+    const cJSON *coverage = member(m->verdict, "coverage");
+    /* Only records from elsewhere may say nothing of a task that is over. */
+    /* "pending" after the end means that no record was given. */
+    const bool gaps = member(member(coverage, "tasks"), "pending") != NULL;
+    struct doc_table *t = doc_table(
+        d, "coverage",
+        gaps ? "Planned = done + blocked + never run + no record. Nothing that was planned is left "
+               "out of these counts."
+             : "Planned = done + blocked + never run. Nothing that was planned is left out of "
+               "these counts.",
+        columns, gaps ? 8 : 7);
+    for (size_t i = 0; i < 3; i++) {
+        struct doc_row *row = doc_row(d, t);
+        row->cells[0].text = rows[i].label;
+        for (size_t k = 0; k < (gaps ? 7U : 6U); k++) {
+            const cJSON *counts = member(coverage, rows[i].key);
+            doc_number(d, &row->cells[k + 1], words_count(&d->arena, counts, keys[k]),
+                       member_number(counts, keys[k]));
+        }
+    }
+}
+
+struct ends { /* of the tasks of one stage */
+    size_t done;
+    size_t blocked;
+    size_t never_run;
+    size_t no_record;   /* of imported programs */
+    const char *causes; /* "12 not_measurable, 1 oom" */
+};
+
+/* Whether a task belongs to a stage and, unless `end` is NULL, ended so. */
+static bool task_is_of(const cJSON *task, const char *stage, const char *end)
+{
+    const char *of = member_text(task, "stage");
+    const char *how = member_text(task, "end");
+    return of != NULL && strcmp(of, stage) == 0 &&
+           (end == NULL || (how != NULL && strcmp(how, end) == 0));
+}
+
+/* Tasks of a stage with this cause. */
+static size_t count_cause(const cJSON *tasks, const char *stage, const char *cause)
+{
+    size_t n = 0;
+    const cJSON *task = NULL;
+    cJSON_ArrayForEach(task, tasks)
+    {
+        const char *why = member_text(task, "cause");
+        n += task_is_of(task, stage, NULL) && why != NULL && strcmp(why, cause) == 0 ? 1 : 0;
+    }
+    return n;
+}
+
+/* In the order of their first task; a cause already named is not named again. */
+static const char *stage_causes(struct arena *a, const cJSON *tasks, const char *stage)
+{
+    const char *text = "";
+    const char *seen = ",";
+    const cJSON *task = NULL;
+    cJSON_ArrayForEach(task, tasks)
+    {
+        const char *why = member_text(task, "cause");
+        if (!task_is_of(task, stage, NULL) || why == NULL ||
+            strstr(seen, arena_printf(a, ",%s,", why)) != NULL) {
+            continue;
+        }
+        seen = arena_printf(a, "%s%s,", seen, why);
+        text = arena_printf(a, "%s%s%zu \xc3\x97 %s", text, text[0] == '\0' ? "" : ", ",
+                            count_cause(tasks, stage, why), why);
+    }
+    return text;
+}
+
+/* The ends of a stage's tasks, with their causes in words. */
+static struct ends stage_ends(struct arena *a, const cJSON *tasks, const char *stage)
+{
+    struct ends ends = {.causes = stage_causes(a, tasks, stage)};
+    const cJSON *task = NULL;
+    cJSON_ArrayForEach(task, tasks)
+    {
+        ends.done += task_is_of(task, stage, "done") ? 1 : 0;
+        ends.blocked += task_is_of(task, stage, "blocked") ? 1 : 0;
+        ends.never_run += task_is_of(task, stage, "never_run") ? 1 : 0;
+        ends.no_record += task_is_of(task, stage, "no_record") ? 1 : 0;
+    }
+    if (ends.no_record > 0) {
+        ends.causes = arena_printf(a, "%s%s%zu without a record", ends.causes,
+                                   ends.causes[0] == '\0' ? "" : ", ", ends.no_record);
+    }
+    return ends;
+}
+
+/* Left out if provenance.json lists no tasks. */
+static void add_stages(struct doc *d, const struct report_model *m)
+{
+    static const struct doc_column columns[] = {
+        {"Stage", ALIGN_TEXT},     {"Planned", ALIGN_NUMBER},   {"Done", ALIGN_NUMBER},
+        {"Blocked", ALIGN_NUMBER}, {"Never run", ALIGN_NUMBER}, {"Causes", ALIGN_TEXT}};
+    const struct plan_program *p = m->program;
+    const cJSON *tasks = member(m->provenance, "tasks");
+    if (member_count(m->provenance, "tasks") == 0) {
+        return;
+    }
+    struct arena *a = &d->arena;
+    struct doc_table *t =
+        doc_table(d, "coverage-by-stage",
+                  "Tasks by stage, and the causes of those that did not end done.", columns, 6);
+    for (size_t s = 0; s < p->n_stages; s++) {
+        struct ends ends = stage_ends(a, tasks, p->stages[s].name);
+        struct doc_row *row = doc_row(d, t);
+        row->cells[0].text = p->stages[s].name;
+        const size_t counts[] = {p->n_cells, ends.done, ends.blocked, ends.never_run};
+        for (size_t k = 0; k < ARRAY_LEN(counts); k++) {
+            doc_number(d, &row->cells[k + 1], fmt_count(a, (int64_t)counts[k]), (double)counts[k]);
+        }
+        row->cells[3].tone = ends.blocked > 0 ? TONE_WARN : TONE_PLAIN;
+        row->cells[4].tone = ends.never_run > 0 ? TONE_WARN : TONE_PLAIN;
+        row->cells[5].text = ends.causes;
+    }
+}
+
+/* The factors with their levels, and what the grid amounts to. */
+static void add_design(struct doc *d, const struct plan_program *p)
+{
+    static const struct doc_column columns[] = {
+        {"Factor", ALIGN_TEXT}, {"Levels", ALIGN_TEXT}, {"Role", ALIGN_TEXT}};
+    struct doc_table *t = doc_table(
+        d, "design",
+        arena_printf(
+            &d->arena, "The design: %s in %s, %s of each.",
+            fmt_plural(&d->arena, (int64_t)p->n_cells, "cell", "cells"),
+            fmt_plural(&d->arena, (int64_t)p->n_conditions, "condition", "conditions"),
+            fmt_plural(&d->arena,
+                       (int64_t)(p->n_cells / (p->n_conditions == 0 ? 1 : p->n_conditions)),
+                       "replicate", "replicates")),
+        columns, 3);
+    for (size_t i = 0; i < p->n_factors; i++) {
+        const struct plan_factor *f = &p->factors[i];
+        const char **names = arena_array(&d->arena, f->n_levels + 1, sizeof(*names));
+        for (size_t k = 0; k < f->n_levels; k++) {
+            names[k] = f->levels[k].text;
+        }
+        struct doc_row *row = doc_row(d, t);
+        row->cells[0].text = f->name;
+        row->cells[1].text = words_join(&d->arena, names, f->n_levels, ", ");
+        row->cells[2].text = f->replicate ? "replicate" : "factor";
+    }
+}
+
+/* What was planned, then what became of it. */
+void section_coverage(struct doc *d, const struct report_model *m)
+{
+    doc_section(d, "coverage", "Design and coverage");
+    add_design(d, m->program);
+    add_counts(d, m);
+    add_stages(d, m);
+}

@@ -1,0 +1,94 @@
+/*
+ * The section "Proved of the plan": the proofs that the lock holds, made before there was data.
+ * They are printed as locked and not repeated: a later version of the prover must not change an old
+ * report.
+ */
+#include <math.h>
+
+#include "truthtable/report/document/fmt.h"
+#include "truthtable/report/sections/sections.h"
+#include "truthtable/report/verdict_words.h"
+
+/* Totality and partial states, in one sentence. */
+static void add_table_proof(struct doc *d, const cJSON *table)
+{
+    struct arena *a = &d->arena;
+    doc_paragraph(d,
+                  "The table is total: %s combinations of levels, %s without a row, %s with more "
+                  "than one. Of %s states in "
+                  "which an input stays open, %s end INDETERMINATE.",
+                  words_count(a, table, "combinations"), words_count(a, table, "holes"),
+                  words_count(a, table, "clashes"), words_count(a, table, "partial_states"),
+                  words_count(a, table, "indeterminate_states"));
+}
+
+/* How each outcome can come about, with the scores of a witness. */
+static void add_outcomes(struct doc *d, const cJSON *outcomes)
+{
+    static const struct doc_column columns[] = {{"Outcome", ALIGN_TEXT},
+                                                {"Reach", ALIGN_TEXT},
+                                                {"Scores under which it fires", ALIGN_TEXT}};
+    struct doc_table *t = doc_table(d, "reach",
+                                    "Which outcomes can come about: for each, made-up scores that "
+                                    "lead to it, found by a search without any data (one "
+                                    "score a condition, in their order).",
+                                    columns, 3);
+    const cJSON *outcome = NULL;
+    cJSON_ArrayForEach(outcome, outcomes)
+    {
+        const char *name = member_text(outcome, "name");
+        const char *reach = member_text(outcome, "reach");
+        const char *scores = member_text(outcome, "scores");
+        struct doc_row *row = doc_row(d, t);
+        row->cells[0].text = name == NULL ? FMT_NONE : name;
+        row->cells[1].text = reach == NULL ? FMT_NONE : reach;
+        row->cells[2].text = scores == NULL ? "" : scores;
+    }
+}
+
+/* What floors and design can resolve. */
+static void add_resolution(struct doc *d, const cJSON *measures)
+{
+    static const struct doc_column columns[] = {{"Measure", ALIGN_TEXT},
+                                                {"Floor over chance", ALIGN_NUMBER},
+                                                {"Smallest detectable difference", ALIGN_NUMBER}};
+    struct arena *a = &d->arena;
+    struct doc_table *t = doc_table(d, "resolution",
+                                    "What the floors and the design can resolve: the floor over "
+                                    "chance in binomial standard errors, and the smallest "
+                                    "difference of two arms that shows with 80 % power at \xce\xb1 "
+                                    "= .05, from item sampling alone.",
+                                    columns, 3);
+    const cJSON *measure = NULL;
+    cJSON_ArrayForEach(measure, measures)
+    {
+        const char *name = member_text(measure, "name");
+        double sigma = member_number(measure, "floor_above_chance");
+        struct doc_row *row = doc_row(d, t);
+        row->cells[0].text = name == NULL ? FMT_NONE : name;
+        double least = member_number(measure, "detectable_difference");
+        doc_number(d, &row->cells[1],
+                   isfinite(sigma) ? arena_printf(a, "%s\xcf\x83", fmt_signed(a, sigma, 2))
+                                   : FMT_NONE,
+                   sigma);
+        doc_number(d, &row->cells[2], fmt_fixed(a, least, 4), least);
+    }
+}
+
+/* Locks may be made without proofs. */
+void section_proof(struct doc *d, const struct report_model *m)
+{
+    const cJSON *proof = m->lock->proof;
+    doc_section(d, "proofs", "Proved of the plan");
+    if (!cJSON_IsObject(proof)) {
+        doc_paragraph(d, "The lock holds no proofs: the program was locked without them.");
+        return;
+    }
+    add_table_proof(d, member(proof, "table"));
+    if (member_count(member(proof, "reach"), "outcomes") > 0) {
+        add_outcomes(d, member(member(proof, "reach"), "outcomes"));
+    }
+    if (member_count(proof, "measures") > 0) {
+        add_resolution(d, member(proof, "measures"));
+    }
+}
