@@ -189,6 +189,25 @@ static void evaluate_gate(struct table_evaluation *ev, size_t measure, size_t ce
     }
 }
 
+/* K: how many measures clear. Each that may clear widens the range by one. */
+static void count_measures(struct table_evaluation *ev, size_t counter)
+{
+    const struct plan_program *p = ev->rules->program;
+    assert(counter < p->n_counters);
+    size_t n_true = 0;
+    size_t n_unknown = 0;
+    for (size_t m = 0; m < p->n_measures; m++) {
+        if (!rules_in_counters(ev->rules, m)) {
+            continue;
+        }
+        enum truth t = counter_clears(ev, &p->counters[counter], m);
+        ev->clears[counter * p->n_measures + m] = t;
+        n_true += t == TRUTH_TRUE ? 1 : 0;
+        n_unknown += t == TRUTH_UNKNOWN ? 1 : 0;
+    }
+    ev->counters[counter] = number_range((double)n_true, (double)(n_true + n_unknown));
+}
+
 /* Measures without a floor have no gates. Without a binding counter no contrast is named that
  * best_arm could refer to. */
 void evaluate_gates(struct table_evaluation *ev)
@@ -210,17 +229,6 @@ void evaluate_gates(struct table_evaluation *ev)
         }
     }
     for (size_t i = 0; i < p->n_counters; i++) {
-        size_t n_true = 0;
-        size_t n_unknown = 0;
-        for (size_t m = 0; m < p->n_measures; m++) {
-            if (!rules_in_counters(ev->rules, m)) {
-                continue;
-            }
-            enum truth t = counter_clears(ev, &p->counters[i], m);
-            ev->clears[i * p->n_measures + m] = t;
-            n_true += t == TRUTH_TRUE ? 1 : 0;
-            n_unknown += t == TRUTH_UNKNOWN ? 1 : 0;
-        }
-        ev->counters[i] = number_range((double)n_true, (double)(n_true + n_unknown));
+        count_measures(ev, i);
     }
 }
