@@ -237,9 +237,13 @@ static int check_submitted(struct submit_job *j)
         rc = table_is_total(j->bundle->program, &j->err);
         rc = rc == 0 ? check_taken(j) : rc;
     }
-    if (rc == 0 && strcmp(j->bundle->program->run.executor, "local") != 0) {
-        rc = err_set(&j->err, ERR_INVALID, "[run] executor \"%s\" is not there yet: use \"local\"",
-                     j->bundle->program->run.executor);
+    for (size_t i = 0; rc == 0 && i < j->bundle->program->n_stages; i++) {
+        const struct plan_stage *s = &j->bundle->program->stages[i];
+        if (s->run.executor != EXECUTOR_LOCAL) {
+            rc = err_set(&j->err, ERR_INVALID,
+                         "[run.%s] executor \"%s\" is not there yet: use \"local\"", s->name,
+                         executor_kind_name(s->run.executor));
+        }
     }
     return rc == 0 ? check_memory(j) : rc;
 }

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "prereg/program/executor_kind.h"
+
 /* More is an error: 10^6 cells is a slip, not a plan. */
 #define PROGRAM_CELLS_MAX ((size_t)100000)
 #define INDEX_NONE        SIZE_MAX
@@ -39,20 +41,54 @@ struct data_input { /* [data]: a pinned file or folder */
     struct place place;
 };
 
-struct stage_run {        /* [run] and [run.STAGE]: not locked */
+struct stage_run { /* [run] and [run.STAGE]: not locked */
+    enum executor_kind executor;
+    int64_t threads;      /* cores that an attempt is given: at least the stage's own threads */
     int64_t memory_bytes; /* 0: unset */
     struct place memory_place;
+    int64_t gpu_thousandths;  /* whole GPUs, or a share of one */
+    int64_t gpu_memory_bytes; /* of each GPU; 0: unset */
+    struct place gpus_place;
+    int64_t time_ms;        /* of one attempt, under Slurm; 0: the partition's limit */
     int64_t crashes;        /* crash budget (default 3) */
     int64_t attempts;       /* all attempts (default 50) */
-    int64_t deadline_ms[4]; /* by enum section of docs/interfaces.md: setup, step, checkpoint, eval;
+    int64_t deadline_ms[4]; /* by enum section of state/rows.h: setup, step, checkpoint, eval;
                                0: measured */
     int64_t checkpoint_ms;  /* 0: "auto" (Daly) */
 };
 
-struct run_settings {     /* program-wide part of [run] */
-    const char *executor; /* "local" */
-    const char *work;     /* folder for cells/, or NULL */
-    int64_t slots;        /* 0: by cores and memory */
+/* What is kept of a task's attempts once it is done; its accepted result always is. */
+enum run_keep {
+    RUN_KEEP_ALL,  /* every checkpoint that is there */
+    RUN_KEEP_LAST, /* the newest checkpoint */
+    RUN_KEEP_NONE
+};
+
+struct slurm_settings { /* [run.slurm]; texts are NULL where unset */
+    const char *partition;
+    const char *account;
+    const char *qos;
+    const char *clusters;
+    const char *shim;     /* absolute path of prereg-shim on the nodes; NULL: the daemon's own */
+    int64_t max_queued;   /* jobs of the program that are in Slurm's queue or running */
+    bool array;           /* many attempts in one submission */
+    const char **options; /* of sbatch, as they are; none is one of ours */
+    size_t n_options;
+    const char **setup; /* lines of the job script before the shim */
+    size_t n_setup;
+    int64_t grace_ms; /* from Slurm's last word on a job to its attempt being given up */
+    struct place place;
+};
+
+struct run_settings { /* program-wide part of [run] */
+    const char *work; /* folder for cells/, or NULL */
+    int64_t slots;    /* 0: by cores, memory and GPUs */
+    int64_t priority; /* of the program; more is earlier */
+    enum run_keep keep;
+    bool gpus_auto;    /* all that are visible; else the list, which may be empty */
+    const char **gpus; /* UUIDs or indices, as text */
+    size_t n_gpus;
+    struct slurm_settings slurm;
     const cJSON *covered; /* the whole [run] table as JSON: journalled, printed, never locked */
 };
 

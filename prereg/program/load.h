@@ -76,6 +76,9 @@ bool load_word(struct load *l, const struct toml_node *table, const char *key,
 bool load_text(struct load *l, const struct toml_node *table, const char *key, bool required,
                const char **out);
 
+/* A duration as text: "300s", "5min", "2h". */
+bool load_ms(struct load *l, const struct toml_node *table, const char *key, int64_t *out);
+
 /* Whether `name`, the node's key or its string, is [a-z][a-z0-9_]*, 64 bytes at most; else an
  * error. */
 bool load_name_ok(struct load *l, const struct toml_node *at, const char *name);
@@ -106,6 +109,7 @@ void load_forecasts(struct load *l);   /* [forecast] */
 void load_instruments(struct load *l); /* [instrument.*] */
 void load_apparatus(struct load *l);   /* [apparatus.*] */
 void load_run(struct load *l);         /* [run] [run.STAGE] */
+void load_slurm(struct load *l, const struct toml_node *run); /* [run.slurm], for load_run() */
 
 /* "stage.metric" as written at a string node, split; *stage is INDEX_NONE (after an error) when
  * unknown. NULL when it has no such form. */

@@ -12,8 +12,9 @@
 #define ENV_NAME_MAX ((size_t)128)
 
 /* Keys of [run]: [run.STAGE] must stay tellable from them. */
-static const char *const RESERVED[] = {"memory",     "crashes",  "attempts", "deadlines",
-                                       "checkpoint", "executor", "work",     "slots"};
+static const char *const RESERVED[] = {
+    "memory", "crashes", "attempts", "deadlines", "checkpoint", "executor", "work",      "slots",
+    "gpus",   "slurm",   "priority", "keep",      "time",       "threads",  "gpu_memory"};
 
 /* argv as written; the first string is the worker. */
 static void load_command(struct load *l, struct plan_stage *s, const struct toml_node *t)

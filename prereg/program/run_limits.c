@@ -8,9 +8,9 @@
 #include "base/text.h"
 
 static const char *const NAMES[RUN_LIMIT_NR] = {
-    [RUN_MEMORY] = "memory", [RUN_CRASHES] = "crashes", [RUN_ATTEMPTS] = "attempts",
-    [RUN_SETUP] = "setup",   [RUN_STEP] = "step",       [RUN_CHECKPOINT] = "checkpoint",
-    [RUN_EVAL] = "eval"};
+    [RUN_MEMORY] = "memory",         [RUN_TIME] = "time",   [RUN_CRASHES] = "crashes",
+    [RUN_ATTEMPTS] = "attempts",     [RUN_SETUP] = "setup", [RUN_STEP] = "step",
+    [RUN_CHECKPOINT] = "checkpoint", [RUN_EVAL] = "eval"};
 
 /* A limit written as text with a unit, converted by `to`. */
 static int read_text(const cJSON *table, const char *key,
@@ -49,6 +49,7 @@ static int read_deadlines(const cJSON *table, struct run_limits *out, struct err
 static int read_table(const cJSON *table, struct run_limits *out, struct err *err)
 {
     int rc = read_memory(table, &out->of[RUN_MEMORY], err);
+    rc = rc != 0 ? rc : read_text(table, NAMES[RUN_TIME], text_to_ms, &out->of[RUN_TIME], err);
     rc = rc != 0 ? rc
                  : json_opt_int(table, NAMES[RUN_CRASHES], 0, RUN_BUDGET_MAX, &out->of[RUN_CRASHES],
                                 err);
@@ -74,7 +75,7 @@ int run_limits_read(const cJSON *run, const char *stage, struct run_limits *out,
 
 bool run_limit_is_narrower(enum run_limit limit, int64_t a, int64_t b)
 {
-    if (limit == RUN_MEMORY) {
+    if (limit == RUN_MEMORY || limit == RUN_TIME) {
         return a != 0 && (b == 0 || a < b);
     }
     if (limit >= RUN_SETUP && (a == 0 || b == 0)) {
@@ -90,6 +91,10 @@ void run_limit_text(enum run_limit limit, int64_t value, char out[RUN_LIMIT_TEXT
         (void)snprintf(out, RUN_LIMIT_TEXT_SIZE, "no limit of memory");
     } else if (limit == RUN_MEMORY) {
         (void)snprintf(out, RUN_LIMIT_TEXT_SIZE, "memory %lld bytes", v);
+    } else if (limit == RUN_TIME && value == 0) {
+        (void)snprintf(out, RUN_LIMIT_TEXT_SIZE, "no limit of time");
+    } else if (limit == RUN_TIME) {
+        (void)snprintf(out, RUN_LIMIT_TEXT_SIZE, "time %lld ms", v);
     } else if (limit < RUN_SETUP) {
         (void)snprintf(out, RUN_LIMIT_TEXT_SIZE, "%s %lld", NAMES[limit], v);
     } else if (value == 0) {

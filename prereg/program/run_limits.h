@@ -1,7 +1,8 @@
 /*
  * The settings of [run] and [run.STAGE] that can end an attempt or give a task up: read from the
  * [run] table as the journal has it, so that the daemon and `verify` know under which limits a task
- * was lost. The other keys (slots, work, executor, checkpoint) end nothing by themselves.
+ * was lost. The other keys (slots, work, executor, GPUs, checkpoint, ...) end nothing by
+ * themselves.
  */
 #ifndef PREREG_PROGRAM_RUN_LIMITS_H
 #define PREREG_PROGRAM_RUN_LIMITS_H
@@ -18,6 +19,7 @@
 
 enum run_limit {
     RUN_MEMORY,   /* bytes; 0: no limit */
+    RUN_TIME,     /* ms of an attempt under Slurm; 0: no limit of ours */
     RUN_CRASHES,  /* ends that give the task up */
     RUN_ATTEMPTS, /* likewise */
     RUN_SETUP,    /* deadlines of the sections, ms; 0: measured */

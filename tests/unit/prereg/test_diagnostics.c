@@ -491,10 +491,51 @@ static const struct {
      "duration is \"300s\", \"5min\", \"2h\")\n"
      "grid.toml:44:15: error: run.train.deadlines: unknown key \"stpe\"; did you mean \"step\"?\n"},
     {"executor", "slots = 2",
-     "executor = \"slurm\"\n"
+     "executor = \"slrum\"\n"
      "work = \"\"",
-     "grid.toml:39:12: error: run.executor: \"slurm\" is not \"local\"\n"
+     "grid.toml:39:12: error: run.executor: \"slrum\" is not \"local\" or \"slurm\"\n"
      "grid.toml:40:8: error: run.work: an empty string\n"},
+    {"placement",
+     "memory = \"1GiB\"\n"
+     "crashes = 5\n",
+     "threads = 0\n"
+     "gpus = 1.5\n"
+     "[run.score]\n"
+     "gpus = 0.5\n",
+     "grid.toml:41:11: error: run.train.threads: 0 is outside 1..1024\n"
+     "grid.toml:42:8: error: run.train.gpus: expected a whole number up to 64, or a share from "
+     "0.001 to 0.999\n"
+     "grid.toml:44:8: error: run.score.gpus: a share of a GPU needs gpu_memory, such as "
+     "\"20GiB\"\n"},
+    {"slurm", "slots = 2",
+     "executor = \"slurm\"\n"
+     "gpus = 2\n"
+     "keep = \"some\"\n"
+     "priority = 1001\n"
+     "slurm = { partition = \"-p\", max_queued = 0, shim = \"bin/shim\", grace = \"1ms\", options "
+     "= [\n"
+     "\"--time=5\",\n"
+     "\"--job=x\",\n"
+     "\"-c4\",\n"
+     "\"a100\",\n"
+     "\"--constraint=a100\"] }",
+     "grid.toml:40:8: error: run.gpus: expected \"auto\", 0, or a list of at most 64 UUIDs or "
+     "indices (GPUs of one attempt: gpus of [run.STAGE])\n"
+     "grid.toml:41:8: error: run.keep: \"some\" is not \"all\" or \"last\" or \"none\"\n"
+     "grid.toml:42:12: error: run.priority: 1001 is outside -1000..1000\n"
+     "grid.toml:43:23: error: run.slurm.partition: \"-p\" is not a name of Slurm\n"
+     "grid.toml:43:42: error: run.slurm.max_queued: 0 is outside 1..100000\n"
+     "grid.toml:43:52: error: run.slurm.shim: expected the absolute path of prereg-shim on the "
+     "nodes\n"
+     "grid.toml:43:72: error: run.slurm.grace: expected 1 s to 1 h\n"
+     "grid.toml:44:1: error: run.slurm.options[0]: \"--time=5\" sets --time, which is preregd's: "
+     "use time of [run.STAGE]\n"
+     "grid.toml:45:1: error: run.slurm.options[1]: \"--job=x\" sets --job-name, which is "
+     "preregd's: it identifies the attempt\n"
+     "grid.toml:46:1: error: run.slurm.options[2]: \"-c4\" sets --cpus-per-task, which is "
+     "preregd's: use threads of [run.STAGE]\n"
+     "grid.toml:47:1: error: run.slurm.options[3]: \"a100\" is not an option of sbatch: write "
+     "\"--NAME=VALUE\", one string each\n"},
 };
 
 static void test_each_fault(void **state)

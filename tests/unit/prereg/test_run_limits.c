@@ -20,6 +20,7 @@ static void test_as_loaded(void **state)
         "[run]\nmemory = \"512MiB\"\ncrashes = 0\nattempts = 7\n",
         "[run]\nmemory = 4096\ndeadlines = { setup = \"10min\", eval = \"2h\" }\n",
         "[run]\nmemory = \"1GiB\"\n[run.train]\nmemory = \"1.5GiB\"\ncrashes = 5\n",
+        "[run]\ntime = \"4h\"\nexecutor = \"slurm\"\n[run.train]\ntime = \"30min\"\n",
         "[run.train]\nattempts = 2\ncheckpoint = \"300s\"\n",
         many,
     };
@@ -38,6 +39,7 @@ static void test_as_loaded(void **state)
             struct err err;
             assert_int_equal(run_limits_read(p->run.covered, p->stages[s].name, &found, &err), 0);
             assert_int_equal(found.of[RUN_MEMORY], run->memory_bytes);
+            assert_int_equal(found.of[RUN_TIME], run->time_ms);
             assert_int_equal(found.of[RUN_CRASHES], run->crashes);
             assert_int_equal(found.of[RUN_ATTEMPTS], run->attempts);
             for (int k = 0; k < 4; k++) {
@@ -92,6 +94,7 @@ static void test_narrower(void **state)
         bool is; /* a is narrower than b */
     } cases[] = {
         {RUN_MEMORY, 1, 2, true},      {RUN_MEMORY, 2, 1, false},  {RUN_MEMORY, 2, 2, false},
+        {RUN_TIME, 1, 2, true},        {RUN_TIME, 2, 0, true},     {RUN_TIME, 0, 2, false},
         {RUN_MEMORY, 2, 0, true},      {RUN_MEMORY, 0, 2, false},  {RUN_MEMORY, 0, 0, false},
         {RUN_CRASHES, 0, 1, true},     {RUN_CRASHES, 3, 1, false}, {RUN_ATTEMPTS, 1, 50, true},
         {RUN_ATTEMPTS, 50, 50, false}, {RUN_STEP, 10, 20, true},   {RUN_STEP, 20, 10, false},
@@ -113,6 +116,8 @@ static void test_text(void **state)
         const char *text;
     } cases[] = {
         {RUN_MEMORY, 0, "no limit of memory"},
+        {RUN_TIME, 0, "no limit of time"},
+        {RUN_TIME, 60000, "time 60000 ms"},
         {RUN_MEMORY, 1048576, "memory 1048576 bytes"},
         {RUN_CRASHES, 0, "crashes 0"},
         {RUN_ATTEMPTS, 50, "attempts 50"},

@@ -1,0 +1,167 @@
+/* [run.slurm]: how a program's jobs are submitted. The values reach sbatch's command line and the
+ * job script, so everything that could change what preregd itself sets there is refused here. */
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "prereg/program/load.h"
+
+#define LIST_MAX       ((size_t)256)
+#define QUEUED_MAX     100000
+#define QUEUED_DEFAULT 200
+#define GRACE_DEFAULT  (180 * 1000)
+#define GRACE_MAX      (60 * 60 * 1000)
+
+/* Options of sbatch that preregd sets, or that would break what it relies on, and what to write
+ * instead. sbatch accepts any beginning of a long option, so beginnings are refused, too. */
+static const struct own_option {
+    const char *word;   /* "--time" */
+    const char *letter; /* "-t"; NULL: none */
+    const char *instead;
+} OWN[] = {
+    {"--job-name", "-J", "it identifies the attempt"},
+    {"--comment", NULL, "it identifies the attempt"},
+    {"--array", "-a", "use [run.slurm] array"},
+    {"--partition", "-p", "use [run.slurm] partition"},
+    {"--account", "-A", "use [run.slurm] account"},
+    {"--qos", "-q", "use [run.slurm] qos"},
+    {"--clusters", "-M", "use [run.slurm] clusters"},
+    {"--time", "-t", "use time of [run.STAGE]"},
+    {"--cpus-per-task", "-c", "use threads of [run.STAGE]"},
+    {"--mem", NULL, "use memory of [run.STAGE]"},
+    {"--mem-per-cpu", NULL, "use memory of [run.STAGE]"},
+    {"--mem-per-gpu", NULL, "use memory of [run.STAGE]"},
+    {"--gpus", "-G", "use gpus of [run.STAGE]"},
+    {"--gpus-per-node", NULL, "use gpus of [run.STAGE]"},
+    {"--gpus-per-task", NULL, "use gpus of [run.STAGE]"},
+    {"--nodes", "-N", "an attempt runs on one node"},
+    {"--ntasks", "-n", "an attempt is one task"},
+    {"--output", "-o", "the attempt's folder has the logs"},
+    {"--error", "-e", "the attempt's folder has the logs"},
+    {"--input", "-i", "a worker has no standard input"},
+    {"--open-mode", NULL, "the attempt's folder has the logs"},
+    {"--chdir", "-D", "a worker runs in its attempt's folder"},
+    {"--export", NULL, "use env of [stage.STAGE], or [run.slurm] setup"},
+    {"--export-file", NULL, "use env of [stage.STAGE], or [run.slurm] setup"},
+    {"--get-user-env", NULL, "use [run.slurm] setup"},
+    {"--requeue", NULL, "preregd retries by itself"},
+    {"--no-requeue", NULL, "preregd sets it"},
+    {"--signal", NULL, "preregd sets it"},
+    {"--parsable", NULL, "preregd sets it"},
+    {"--quiet", "-Q", "preregd sets it"},
+    {"--verbose", "-v", "preregd reads what sbatch prints"},
+    {"--wrap", NULL, "preregd writes the script"},
+    {"--wait", "-W", "preregd waits by itself"},
+    {"--hold", "-H", "pause the program instead"},
+    {"--dependency", "-d", "use after of [stage.STAGE]"},
+    {"--test-only", NULL, "use preregctl check --slurm"},
+    {"--help", "-h", "it submits nothing"},
+    {"--usage", NULL, "it submits nothing"},
+    {"--version", "-V", "it submits nothing"},
+};
+
+/* Exact names that begin like one of ours and are others. */
+static bool is_other(const char *word, size_t n)
+{
+    static const char *const others[] = {"--no-kill", "--ntasks-per-node"};
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        if (strlen(others[i]) == n && strncmp(others[i], word, n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const struct own_option *find_own(const char *option)
+{
+    const size_t n = strcspn(option, "= ");
+    for (size_t i = 0; i < ARRAY_LEN(OWN); i++) {
+        const bool is_long = strncmp(option, "--", 2) == 0;
+        if (is_long ? !is_other(option, n) && strncmp(OWN[i].word, option, n) == 0
+                    : OWN[i].letter != NULL && strncmp(option, OWN[i].letter, 2) == 0) {
+            return &OWN[i];
+        }
+    }
+    return NULL;
+}
+
+static void check_option(struct load *l, const struct toml_node *n)
+{
+    const char *s = n->string;
+    if (s[0] != '-' || s[1] == '\0' || strcmp(s, "--") == 0) {
+        load_error(l, n,
+                   "\"%s\" is not an option of sbatch: write \"--NAME=VALUE\", one string each", s);
+        return;
+    }
+    const struct own_option *own = find_own(s);
+    if (own != NULL) {
+        load_error(l, n, "\"%s\" sets %s, which is preregd's: %s", s, own->word, own->instead);
+    }
+}
+
+/* What ends up as one argument, or in a comma-separated list of names. */
+static void load_name(struct load *l, const struct toml_node *t, const char *key, const char **out)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "_-.,:+/@%";
+    if (load_text(l, t, key, false, out) &&
+        ((*out)[0] == '-' || (*out)[strspn(*out, allowed)] != '\0')) {
+        load_error(l, toml_member(t, key), "\"%s\" is not a name of Slurm", *out);
+    }
+}
+
+static size_t load_strings(struct load *l, const struct toml_node *t, const char *key,
+                           void (*check)(struct load *l, const struct toml_node *n),
+                           const char ***out)
+{
+    const struct toml_node *array = load_member(l, t, key, TOML_ARRAY);
+    size_t n = 0;
+    if (array == NULL) {
+        return 0;
+    }
+    if (array->n_items > LIST_MAX) {
+        load_error(l, array, "%zu entries; the limit is %zu", array->n_items, LIST_MAX);
+        return 0;
+    }
+    *out = arena_array(&l->p->arena, array->n_items, sizeof(**out));
+    for (size_t i = 0; i < array->n_items; i++) {
+        const struct toml_node *item = array->items[i];
+        if (load_is(l, item, TOML_STRING)) {
+            if (check != NULL) {
+                check(l, item);
+            }
+            (*out)[n++] = item->string;
+        }
+    }
+    return n;
+}
+
+void load_slurm(struct load *l, const struct toml_node *run)
+{
+    static const char *const keys[] = {"partition", "account", "qos",   "clusters", "max_queued",
+                                       "array",     "options", "setup", "grace",    "shim"};
+    struct slurm_settings *s = &l->p->run.slurm;
+    *s = (struct slurm_settings){
+        .max_queued = QUEUED_DEFAULT, .array = true, .grace_ms = GRACE_DEFAULT};
+    const struct toml_node *t = run == NULL ? NULL : load_member(l, run, "slurm", TOML_TABLE);
+    if (t == NULL) {
+        return;
+    }
+    s->place = load_key_place(t);
+    load_check_keys(l, t, keys, ARRAY_LEN(keys));
+    load_name(l, t, "partition", &s->partition);
+    load_name(l, t, "account", &s->account);
+    load_name(l, t, "qos", &s->qos);
+    load_name(l, t, "clusters", &s->clusters);
+    if (load_text(l, t, "shim", false, &s->shim) && s->shim[0] != '/') {
+        load_error(l, toml_member(t, "shim"),
+                   "expected the absolute path of prereg-shim on the "
+                   "nodes");
+    }
+    (void)load_int(l, t, "max_queued", (int64_t[]){1, QUEUED_MAX}, &s->max_queued);
+    (void)load_bool(l, t, "array", &s->array);
+    s->n_options = load_strings(l, t, "options", check_option, &s->options);
+    s->n_setup = load_strings(l, t, "setup", NULL, &s->setup);
+    if (load_ms(l, t, "grace", &s->grace_ms) && (s->grace_ms < 1000 || s->grace_ms > GRACE_MAX)) {
+        load_error(l, toml_member(t, "grace"), "expected 1 s to 1 h");
+    }
+}
