@@ -39,6 +39,7 @@ static const struct row_column TASK_ITEMS[] = {
         name, json, (type), offsetof(struct attempt_row, member),                                  \
             sizeof(((struct attempt_row *)0)->member), min, max, flags, declaration                \
     }
+#define PLACED (COLUMN_OPTIONAL | COLUMN_NONZERO)
 #define MEASURED(name, flags, declaration)                                                         \
     ATTEMPT(#name, #name, COLUMN_INT, name, -JSON_INT_MAX, JSON_INT_MAX, flags, declaration)
 static const struct row_column ATTEMPT_ITEMS[] = {
@@ -64,6 +65,18 @@ static const struct row_column ATTEMPT_ITEMS[] = {
     MEASURED(max_rss_bytes, COLUMN_ENDED, "INTEGER NOT NULL"),
     ATTEMPT("ran_ms", "ran_ms", COLUMN_INT, ran_ms, 0, JSON_INT_MAX,
             COLUMN_ENDED | COLUMN_OPTIONAL | COLUMN_SPARSE, "INTEGER NOT NULL DEFAULT -1"),
+    ATTEMPT("executor", "executor", COLUMN_EXECUTOR, placement.executor, 0, 0,
+            COLUMN_OPTIONAL | COLUMN_SPARSE, "TEXT NOT NULL DEFAULT 'local'"),
+    ATTEMPT("threads", "threads", COLUMN_U32, placement.threads, 0, UINT32_MAX, PLACED,
+            "INTEGER NOT NULL DEFAULT 0"),
+    ATTEMPT("memory_bytes", "memory_bytes", COLUMN_INT, placement.memory_bytes, 0, JSON_INT_MAX,
+            PLACED, "INTEGER NOT NULL DEFAULT 0"),
+    ATTEMPT("gpu_thousandths", "gpu_thousandths", COLUMN_INT, placement.gpu_thousandths, 0,
+            PLACEMENT_GPU_THOUSANDTHS_MAX, PLACED, "INTEGER NOT NULL DEFAULT 0"),
+    ATTEMPT("gpu_memory_bytes", "gpu_memory_bytes", COLUMN_INT, placement.gpu_memory_bytes, 0,
+            JSON_INT_MAX, PLACED, "INTEGER NOT NULL DEFAULT 0"),
+    ATTEMPT("gpus", "gpus", COLUMN_TEXT, placement.gpus, 0, 0, COLUMN_OPTIONAL | COLUMN_SPARSE,
+            "TEXT NOT NULL DEFAULT ''"),
 };
 
 #define PROGRAM(name, type, max, flags, declaration)                                               \
@@ -163,6 +176,7 @@ const char *column_text(const struct row_column *c, const void *row, char hex[DI
                    ? end_reason_name(*(const enum end_reason *)at)
                    : "";
     case COLUMN_SECTION: return section_name(*(const enum section *)at);
+    case COLUMN_EXECUTOR: return executor_kind_name(*(const enum executor_kind *)at);
     case COLUMN_INT:
     case COLUMN_U32:
     case COLUMN_I32:
@@ -198,6 +212,8 @@ bool column_set_text(const struct row_column *c, void *row, const char *text)
     case COLUMN_CAUSE: return (*(enum cause *)at = cause_from_name(text)) != CAUSE_NR;
     case COLUMN_REASON: return set_reason(row, text);
     case COLUMN_SECTION: *(enum section *)at = section_from_name(text); return true;
+    case COLUMN_EXECUTOR:
+        return (*(enum executor_kind *)at = executor_kind_from_name(text)) != EXECUTOR_NR;
     case COLUMN_INT:
     case COLUMN_U32:
     case COLUMN_I32:
@@ -205,6 +221,29 @@ bool column_set_text(const struct row_column *c, void *row, const char *text)
     case COLUMN_TIME: break;
     }
     return false;
+}
+
+/* Whether the value says nothing that its absence does not. */
+static bool is_left_out(const struct row_column *c, const void *row)
+{
+    if ((c->flags & COLUMN_NONZERO) != 0) {
+        return column_int(c, row) == 0;
+    }
+    if ((c->flags & COLUMN_SPARSE) == 0) {
+        return false;
+    }
+    if (c->type == COLUMN_TEXT) {
+        return *(const char *)at_of(c, row) == '\0';
+    }
+    if (c->type == COLUMN_EXECUTOR) {
+        return *(const enum executor_kind *)at_of(c, row) == EXECUTOR_LOCAL;
+    }
+    return column_int(c, row) < (c->type == COLUMN_FLAG ? 1 : 0);
+}
+
+bool column_is_written(const struct row_column *c, const void *row)
+{
+    return column_is_in_json(c, row) && !is_left_out(c, row);
 }
 
 bool column_is_in_json(const struct row_column *c, const void *row)

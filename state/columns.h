@@ -24,7 +24,8 @@ enum column_type {
     COLUMN_ATTEMPT_STATE,
     COLUMN_CAUSE,
     COLUMN_REASON,
-    COLUMN_SECTION
+    COLUMN_SECTION,
+    COLUMN_EXECUTOR
 };
 
 enum column_flag {
@@ -32,7 +33,8 @@ enum column_flag {
     COLUMN_ENDED = 2,    /* JSON: only of an attempt that has ended */
     COLUMN_VERDICT = 4,  /* JSON: only of a program whose verdict is out */
     COLUMN_OPTIONAL = 8, /* JSON: may be missing */
-    COLUMN_SPARSE = 16   /* JSON: left out while it is negative or false */
+    COLUMN_SPARSE = 16,  /* JSON: left out while it is negative, false, "" or "local" */
+    COLUMN_NONZERO = 32  /* JSON: left out while it is 0 */
 };
 
 struct row_column {
@@ -69,5 +71,8 @@ const char *column_text(const struct row_column *c, const void *row, char hex[DI
 bool column_set_text(const struct row_column *c, void *row, const char *text);
 /* Whether a line of the journal has the member, for a row of which the members before it hold. */
 bool column_is_in_json(const struct row_column *c, const void *row);
+/* Whether a line that is made now has it: likewise, and it says something (COLUMN_SPARSE,
+ * COLUMN_NONZERO). */
+bool column_is_written(const struct row_column *c, const void *row);
 
 #endif

@@ -19,6 +19,7 @@
 #include "base/uuid.h"
 #include "prereg/amend/access_level.h"
 #include "prereg/task/task_cause.h"
+#include "state/placement.h"
 
 /*
  * waiting -> ready (dependencies done) -> starting (slot) -> running (shim lock seen) -> done
@@ -105,6 +106,7 @@ struct attempt_row {
     int64_t user_ms;
     int64_t system_ms;
     int64_t max_rss_bytes;
+    struct placement placement;
 };
 
 /* Why a program starts nothing new; bits of program_row.paused. */

@@ -133,9 +133,7 @@ static void put_columns(cJSON *obj, const struct row_columns *columns, const voi
 {
     for (size_t i = 0; i < columns->n; i++) {
         const struct row_column *c = &columns->items[i];
-        const bool sparse = (c->flags & COLUMN_SPARSE) != 0;
-        const int64_t least = c->type == COLUMN_FLAG ? 1 : 0;
-        if (column_is_in_json(c, row) && (!sparse || column_int(c, row) >= least)) {
+        if (column_is_written(c, row)) {
             put_column(obj, c, row);
         }
     }

@@ -81,6 +81,12 @@ static const char *const MIGRATIONS[STORE_SCHEMA_VERSION] = {
     "DROP TABLE records; ALTER TABLE results DROP COLUMN records;"
     "ALTER TABLE results DROP COLUMN sealed; ALTER TABLE stages DROP COLUMN sealed;"
     "ALTER TABLE programs DROP COLUMN records_open;",
+    "ALTER TABLE attempts ADD COLUMN executor TEXT NOT NULL DEFAULT 'local';"
+    "ALTER TABLE attempts ADD COLUMN threads INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE attempts ADD COLUMN memory_bytes INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE attempts ADD COLUMN gpu_thousandths INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE attempts ADD COLUMN gpu_memory_bytes INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE attempts ADD COLUMN gpus TEXT NOT NULL DEFAULT '';",
 };
 
 static int migrate_from(sqlite3 *db, int64_t version, struct err *err)

@@ -29,7 +29,7 @@
 #include "prereg/program/program.h"
 #include "state/rows.h"
 
-#define STORE_SCHEMA_VERSION 5
+#define STORE_SCHEMA_VERSION 6
 
 struct store;
 

@@ -266,10 +266,13 @@ static void test_slot_of_what_is_verified(void **state)
 static void test_start_that_was_dropped(void **state)
 {
     struct fixture *f = *state;
-    edit(f, "INSERT INTO attempts SELECT program, 2, no, 'x', 'starting', cause, reason, code, "
-            "signal, started_ms, ended_ms, section, done, total, checkpoint, resumed_from, "
-            "malformed, \"offset\", user_ms, system_ms, max_rss_bytes, ran_ms FROM attempts "
-            "WHERE program=1 AND task=0");
+    edit(f,
+         "INSERT INTO attempts(program, task, no, id, state, cause, reason, code, signal, "
+         "started_ms, ended_ms, section, done, total, checkpoint, resumed_from, malformed, "
+         "\"offset\", user_ms, system_ms, max_rss_bytes) SELECT program, 2, no, 'x', 'starting', "
+         "cause, reason, code, signal, started_ms, ended_ms, section, done, total, checkpoint, "
+         "resumed_from, malformed, \"offset\", user_ms, system_ms, max_rss_bytes FROM attempts "
+         "WHERE program=1 AND task=0");
     post_end(f, BAD); /* backoff; its second cell is started in the same step */
     (void)uv_run(&f->loop, UV_RUN_NOWAIT);
     expect_bad_alone_is_damaged(f, "UNIQUE");

@@ -91,6 +91,15 @@ struct state_row walker_start(struct walker *w, uint32_t task)
     (void)snprintf(a->id, sizeof(a->id), "00000000-0000-4000-8000-%012u", ++w->n_ids);
     a->state = ATTEMPT_STARTING;
     a->started.ms = w->now_ms;
+    a->placement.threads = 2;
+    if (task % 2 == 1) { /* so that both kinds go through every reader and writer */
+        a->placement = (struct placement){.executor = EXECUTOR_SLURM,
+                                          .threads = 8,
+                                          .memory_bytes = INT64_C(1) << 35,
+                                          .gpu_thousandths = 500,
+                                          .gpu_memory_bytes = INT64_C(1) << 34,
+                                          .gpus = "GPU-00000000-0000-4000-8000-000000000001"};
+    }
     struct state_row row = move(w, ROW_ATTEMPT_STARTED, task, TASK_STARTING, CAUSE_NONE);
     row.attempt = *a;
     return row;
@@ -179,9 +188,13 @@ static int dump_task(void *ctx, const struct store_task *t, struct err *err)
 static int dump_attempt(void *ctx, uint32_t task, const struct attempt_row *a, struct err *err)
 {
     (void)err;
-    strbuf_addf(ctx, "%u.%u %s %s %s %s %d %d %lld %lld\n", task, a->no, a->id,
+    const struct placement *at = &a->placement;
+    strbuf_addf(ctx, "%u.%u %s %s %s %s %d %d %lld %lld", task, a->no, a->id,
                 attempt_state_name(a->state), cause_name(a->cause), end_reason_name(a->reason),
                 a->code, a->signal, (long long)a->done, (long long)a->ran_ms);
+    strbuf_addf(ctx, " %s %u %lld %lld %lld %s\n", executor_kind_name(at->executor), at->threads,
+                (long long)at->memory_bytes, (long long)at->gpu_thousandths,
+                (long long)at->gpu_memory_bytes, at->gpus);
     return 0;
 }
 
