@@ -172,9 +172,19 @@ static void probe(struct shell *sh, const struct attempt_key *key)
     if (a != NULL && a->preparing) {
         attempts_on_probed(sh, key, HEALTH_UNKNOWN); /* its shim is not started yet */
     } else if (a != NULL) {
-        attempt_listen(a);
+        struct executor *x = shell_executor_of(sh, a);
         attempt_locate(a, &place);
-        sh->executor->ops->probe(sh->executor, &place);
+        x->ops->probe(x, &place);
+    }
+}
+
+/* ACT_TERMINATE, ACT_KILL. One that has ended meanwhile needs neither. */
+static void end_by_force(struct shell *sh, const struct attempt_key *key, bool kill)
+{
+    const struct shell_attempt *a = attempt_find(sh, key);
+    if (a != NULL) {
+        struct executor *x = shell_executor_of(sh, a);
+        (kill ? x->ops->kill : x->ops->terminate)(x, key);
     }
 }
 
@@ -184,8 +194,8 @@ static void on_act(void *ctx, const struct core_act *act)
     struct attempt_key key = {.program = act->program, .task = act->task, .no = act->attempt_no};
     switch (act->kind) {
     case ACT_START: shell_start_attempt(sh, act); break;
-    case ACT_TERMINATE: sh->executor->ops->terminate(sh->executor, &key); break;
-    case ACT_KILL: sh->executor->ops->kill(sh->executor, &key); break;
+    case ACT_TERMINATE: end_by_force(sh, &key, false); break;
+    case ACT_KILL: end_by_force(sh, &key, true); break;
     case ACT_PROBE: probe(sh, &key); break;
     case ACT_VERIFY: shell_verify_attempt(sh, act); break;
     case ACT_LINK: shell_link_result(sh, act); break;
@@ -228,8 +238,10 @@ static void stop(struct shell *sh)
     if (sh->server != NULL) {
         server_close(sh->server);
     }
-    if (sh->executor != NULL) {
-        sh->executor->ops->close(sh->executor);
+    for (int i = 0; i < EXECUTOR_NR; i++) {
+        if (sh->executors[i] != NULL) {
+            sh->executors[i]->ops->close(sh->executors[i]);
+        }
     }
     attempts_close(sh);
     for (size_t i = 0; i < sh->cap_programs; i++) {
@@ -274,11 +286,14 @@ static int open_loop(struct shell *sh, struct err *err)
 }
 
 /* prereg-shim must be beside this executable. */
-static int open_executor(struct shell *sh, struct err *err)
+static int open_executors(struct shell *sh, struct err *err)
 {
     struct strbuf own = STRBUF_INIT;
-    struct executor_listener listener = {
-        .ctx = sh, .ended = attempts_on_ended, .probed = attempts_on_probed};
+    struct executor_listener listener = {.ctx = sh,
+                                         .began = attempts_on_began,
+                                         .ended = attempts_on_ended,
+                                         .probed = attempts_on_probed,
+                                         .full = attempts_on_full};
     int rc = path_of_self(&own, err);
     if (rc == 0) {
         char *shim = path_join(own.buf, "prereg-shim");
@@ -286,7 +301,8 @@ static int open_executor(struct shell *sh, struct err *err)
             rc = err_set_errno(err, errno, "%s cannot be run", shim);
         } else {
             char *words = path_join(sh->state, LAYOUT_SHIM_LOG);
-            sh->executor = local_create(&sh->loop, shim, words, LOCAL_YOUNG_MS, &listener);
+            sh->executors[EXECUTOR_LOCAL] =
+                local_create(&sh->loop, shim, words, LOCAL_YOUNG_MS, &listener);
             free(words);
         }
         free(shim);
@@ -311,7 +327,7 @@ static int open_all(struct shell *sh, struct err *err)
         rc = store_open(sh->state, STORE_OWNER, &sh->store, err);
     }
     if (rc == 0) {
-        rc = open_executor(sh, err);
+        rc = open_executors(sh, err);
     }
     if (rc != 0) {
         return rc;
@@ -328,8 +344,10 @@ static int open_all(struct shell *sh, struct err *err)
 
 static void release_all(struct shell *sh)
 {
-    if (sh->executor != NULL) {
-        sh->executor->ops->free(sh->executor);
+    for (int i = 0; i < EXECUTOR_NR; i++) {
+        if (sh->executors[i] != NULL) {
+            sh->executors[i]->ops->free(sh->executors[i]);
+        }
     }
     if (sh->pump != NULL) {
         pump_free(sh->pump);
@@ -346,6 +364,7 @@ static void release_all(struct shell *sh)
         free(sh->unloaded[i].name);
     }
     free(sh->unloaded);
+    free(sh->attempt_buckets);
     free(sh->read_buffer);
     free(sh->state);
 }

@@ -432,7 +432,8 @@ static int answer_stop(struct answer_context *ctx, const cJSON *params, cJSON **
     }
     struct shell *sh = ctx->shell;
     for (const struct shell_attempt *a = sh->attempts; end_all && a != NULL; a = a->next) {
-        sh->executor->ops->terminate(sh->executor, &a->key);
+        struct executor *x = shell_executor_of(sh, a);
+        x->ops->terminate(x, &a->key);
     }
     *result = json_object();
     json_put_bool(*result, "stopping", true);

@@ -151,7 +151,11 @@ static const char *why_code(const struct core_explanation *e)
     case WHY_PAUSED: return (e->paused & PAUSE_DISK) != 0 ? "disk" : "paused";
     case WHY_APPARATUS: return "apparatus";
     case WHY_BACKOFF: return "backoff";
+    case WHY_QUEUED: return "queued";
     case WHY_SLOTS: break;
+    }
+    if (e->executor != EXECUTOR_LOCAL) {
+        return "queue";
     }
     return e->memory_bytes > e->free_memory_bytes ? "memory" : "slots";
 }

@@ -10,6 +10,9 @@
 
 /* Of attempts: far beyond real use, and half the range is left to count on. */
 #define COUNT_MAX ((uint32_t)INT32_MAX)
+/* Of an attempt: sums over all that could be alive stay within their types. */
+#define THREADS_MAX 4096u
+#define MEMORY_MAX  (INT64_C(1) << 46)
 
 struct addition {
     const struct core_event *ev;
@@ -145,7 +148,10 @@ static bool attempts_are_sound(const struct addition *a, uint32_t n_at_work)
             return faulty(a, "task %u has had %u attempts, and attempt %u of it has no end", task,
                           a->ev->added.tasks[task].n_attempts, live[i].attempt.no);
         }
-        if (live[i].attempt.section > SECTION_NR || live[i].attempt.reason >= END_REASON_NR) {
+        const struct placement *at = &live[i].attempt.placement;
+        if (live[i].attempt.section > SECTION_NR || live[i].attempt.reason >= END_REASON_NR ||
+            at->executor >= EXECUTOR_NR || at->threads > THREADS_MAX || at->memory_bytes < 0 ||
+            at->memory_bytes > MEMORY_MAX) {
             return faulty(a, "the attempt of task %u is damaged", task);
         }
     }

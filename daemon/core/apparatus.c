@@ -42,8 +42,11 @@ static void set_slot(struct core_program *p, uint32_t i, const struct core_appar
     slot->declared = from->declared;
     if (from->stage < p->n_stages) {
         const struct core_stage *s = &p->stages[from->stage];
+        own->executor = s->executor;
         own->threads = s->threads;
         own->memory_bytes = s->memory_bytes;
+        own->gpu_thousandths = s->gpu_thousandths;
+        own->gpu_memory_bytes = s->gpu_memory_bytes;
         own->crashes = s->crashes;
         own->attempts = s->attempts;
         memcpy(own->deadline_ms, s->deadline_ms, sizeof(own->deadline_ms));
@@ -64,6 +67,7 @@ void apparatus_set(struct core_program *p, const struct core_plan *plan)
         set_slot(p, i, &plan->apparatus[i]);
     }
     p->n_apparatus = n;
+    ready_resort(p); /* a check runs where its stage does */
 }
 
 /* Every declared check is done. A program without checks holds. */

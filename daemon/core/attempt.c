@@ -53,6 +53,7 @@ void attempt_start(struct core *c, struct core_program *p, uint32_t task)
     l->row.state = ATTEMPT_STARTING;
     l->row.started = program_time(c, p);
     make_id(c, l->row.id);
+    live_place(c, task_stage(p, task), &l->row.placement);
     live_hold(c, l);
     task_move(p, task, TASK_STARTING, CAUSE_NONE);
     (void)emit_task_row(c, p, task, ROW_ATTEMPT_STARTED, TASK_READY);
@@ -77,6 +78,15 @@ static void force_step(struct core *c, struct live *l)
     set_timer(c, l, l->deadline_ms);
 }
 
+/* It waits in another scheduler's queue, which is asked to drop it: it has no worker. Repeated
+ * until its end comes, or it has begun after all. */
+static void leave_queue(struct core *c, struct live *l)
+{
+    assert(l->kill != KILL_NONE && l->health == HEALTH_QUEUED && l->phase == LIVE_STARTING);
+    emit_live_act(c, ACT_TERMINATE, l);
+    set_timer(c, l, c->now_ms + c->config.grace_ms);
+}
+
 /* Records that the attempt has to end, once; the first step of force waits for a proof of life.
  * `cause` is NONE when a person asked. An attempt that is being verified has ended already. */
 static void want_end(struct core *c, struct live *l, enum cause cause)
@@ -86,6 +96,10 @@ static void want_end(struct core *c, struct live *l, enum cause cause)
     }
     l->kill = KILL_WANTED;
     l->kill_cause = cause;
+    if (l->phase == LIVE_STARTING && l->health == HEALTH_QUEUED) {
+        leave_queue(c, l);
+        return;
+    }
     if (l->phase == LIVE_STARTING) {
         return; /* UP, START_FAILED or the timer comes next */
     }
@@ -384,6 +398,19 @@ static void found_alive(struct core *c, struct live *l)
     }
 }
 
+/* It has no deadline while it waits; that it begins is reported without being asked for. One that
+ * was seen running has been put back by its cluster: its shim will not run twice. */
+static void found_queued(struct core *c, struct live *l)
+{
+    if (l->phase == LIVE_RUNNING) {
+        set_timer(c, l, c->now_ms + c->config.probe_ms);
+    } else if (l->kill != KILL_NONE) {
+        leave_queue(c, l);
+    } else {
+        set_timer(c, l, c->now_ms + QUEUED_AGAIN_MS);
+    }
+}
+
 void attempt_probed(struct core *c, struct live *l, enum core_health health)
 {
     if (l->phase == LIVE_VERIFYING) {
@@ -398,6 +425,7 @@ void attempt_probed(struct core *c, struct live *l, enum core_health health)
         end_attempt(c, l, NULL);
         break;
     case HEALTH_UNKNOWN: set_timer(c, l, c->now_ms + c->config.probe_ms); break; /* S4 */
+    case HEALTH_QUEUED: found_queued(c, l); break;
     }
 }
 

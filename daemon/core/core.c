@@ -190,6 +190,7 @@ static void on_program(struct core *c, struct core_program *p, const struct core
     case CORE_ALL_ADDED:
     case CORE_TIMER:
     case CORE_MACHINE:
+    case CORE_QUEUE:
     case CORE_EVENT_NR: break;
     }
 }
@@ -215,6 +216,11 @@ static void take(struct core *c, const struct core_event *ev)
         c->config.slots = ev->machine.slots;
         c->config.cores = ev->machine.cores > 0 ? ev->machine.cores : 1;
         c->config.memory_bytes = ev->machine.memory_bytes;
+        return;
+    }
+    if (ev->kind == CORE_QUEUE) {
+        assert(ev->queue.executor < EXECUTOR_NR);
+        c->full[ev->queue.executor] = ev->queue.full;
         return;
     }
     if (ev->kind == CORE_PROGRAM_ADDED) {

@@ -1,15 +1,20 @@
 /*
- * Which task runs next (S8). Among the programs with a ready task, the one that uses the fewest
- * threads is next, then the one that was served longest ago, then the older one. Within a program
- * only the head of its queue is considered, so that a large task is not overtaken for ever by small
- * ones. A program that runs nothing and whose head has not fitted for STARVE_MS reserves the
- * machine until it fits.
+ * Which task runs next (S8). Each executor has a queue of its own, so that what waits for this
+ * machine does not hold up what runs elsewhere. Among the programs with a ready task, the one that
+ * uses the least of the executor is next, then the one that was served longest ago, then the older
+ * one. Within a program only the head of its queue is considered, so that a large task is not
+ * overtaken for ever by small ones. A program that runs nothing here and whose head has not fitted
+ * for STARVE_MS reserves the machine until it fits.
  */
 #include "daemon/core/internal.h"
 
-static bool machine_fits(const struct core *c, const struct core_stage *s)
+/* By the limits of the executor itself. */
+static bool executor_fits(const struct core *c, const struct core_stage *s)
 {
     const struct core_config *m = &c->config;
+    if (s->executor != EXECUTOR_LOCAL) {
+        return !c->full[s->executor];
+    }
     if (m->slots > 0 && c->used_slots >= m->slots) {
         return false;
     }
@@ -19,28 +24,36 @@ static bool machine_fits(const struct core *c, const struct core_stage *s)
     return m->memory_bytes == 0 || c->used_memory + live_memory(c, s) <= m->memory_bytes;
 }
 
-static bool program_fits(const struct core_program *p)
+static bool program_fits(const struct core_program *p, enum executor_kind executor)
 {
-    return p->slots == 0 || p->used_slots < p->slots;
+    return executor == EXECUTOR_LOCAL ? p->slots == 0 || p->used_slots < p->slots
+                                      : p->max_queued == 0 || p->n_queued < p->max_queued;
 }
 
 bool dispatch_fits(const struct core *c, const struct core_program *p, const struct core_stage *s)
 {
-    return program_fits(p) && machine_fits(c, s);
+    return program_fits(p, s->executor) && executor_fits(c, s);
 }
 
-static bool comes_before(const struct core_program *a, const struct core_program *b)
+static bool comes_before(const struct core_program *a, const struct core_program *b,
+                         enum executor_kind executor)
 {
-    if (a->used_threads != b->used_threads) {
-        return a->used_threads < b->used_threads;
+    const bool local = executor == EXECUTOR_LOCAL;
+    const uint32_t used_a = local ? a->used_threads : a->n_queued;
+    const uint32_t used_b = local ? b->used_threads : b->n_queued;
+    if (used_a != used_b) {
+        return used_a < used_b;
     }
     return a->served != b->served ? a->served < b->served : a->no < b->no;
 }
 
-/* Only a program that runs nothing can starve: one that runs something frees room by itself. Starts
- * the clock at the first call. */
-static bool is_starved(const struct core *c, struct core_program *p)
+/* Only a program that runs nothing here can starve: one that runs something frees room by itself.
+ * Another scheduler has its own order. Starts the clock at the first call. */
+static bool is_starved(const struct core *c, struct core_program *p, enum executor_kind executor)
 {
+    if (executor != EXECUTOR_LOCAL) {
+        return false;
+    }
     if (p->used_slots > 0) {
         p->starved_since = INT64_MIN;
     } else if (p->starved_since == INT64_MIN) {
@@ -51,41 +64,53 @@ static bool is_starved(const struct core *c, struct core_program *p)
 
 /* The program whose head is started next; NULL when nothing fits, or when a starved program
  * reserves the machine. */
-static struct core_program *pick(struct core *c)
+static struct core_program *pick(struct core *c, enum executor_kind executor)
 {
     struct core_program *best = NULL;
     for (uint32_t i = 0; i < c->cap_programs; i++) {
         struct core_program *p = c->programs[i];
-        if (p == NULL || p->damaged || p->withheld || p->n_ready == 0 || p->status.paused != 0 ||
-            !program_fits(p) || task_is_held(p, p->ready[0])) {
+        if (p == NULL || p->damaged || p->withheld || p->ready[executor].n == 0 ||
+            p->status.paused != 0 || !program_fits(p, executor) ||
+            task_is_held(p, ready_head(p, executor))) {
             continue;
         }
-        if (!machine_fits(c, task_stage(p, p->ready[0]))) {
-            if (is_starved(c, p)) {
+        if (!executor_fits(c, task_stage(p, ready_head(p, executor)))) {
+            if (is_starved(c, p, executor)) {
                 return NULL;
             }
             continue;
         }
-        p->starved_since = INT64_MIN;
-        if (best == NULL || comes_before(p, best)) {
+        if (executor == EXECUTOR_LOCAL) {
+            p->starved_since = INT64_MIN;
+        }
+        if (best == NULL || comes_before(p, best, executor)) {
             best = p;
         }
     }
     return best;
 }
 
+/* Whether it is worth looking at the programs at all. */
+static bool has_room(const struct core *c, enum executor_kind executor)
+{
+    if (executor != EXECUTOR_LOCAL) {
+        return !c->full[executor];
+    }
+    return c->used_threads < c->config.cores &&
+           (c->config.slots == 0 || c->used_slots < c->config.slots);
+}
+
 /* Nothing before CORE_ALL_ADDED: until then attempts that hold slots may still be unknown (S3). */
 void dispatch(struct core *c)
 {
-    while (c->begun) {
-        if (c->used_threads >= c->config.cores ||
-            (c->config.slots > 0 && c->used_slots >= c->config.slots)) {
-            return;
+    for (int e = 0; c->begun && e < EXECUTOR_NR; e++) {
+        const enum executor_kind executor = (enum executor_kind)e;
+        while (has_room(c, executor)) {
+            struct core_program *p = pick(c, executor);
+            if (p == NULL) {
+                break;
+            }
+            attempt_start(c, p, ready_head(p, executor));
         }
-        struct core_program *p = pick(c);
-        if (p == NULL) {
-            return;
-        }
-        attempt_start(c, p, p->ready[0]);
     }
 }

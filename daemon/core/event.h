@@ -5,44 +5,14 @@
 #ifndef DAEMON_CORE_EVENT_H
 #define DAEMON_CORE_EVENT_H
 
+#include "daemon/core/plan.h"
 #include "prereg/program/stage_set.h"
 #include "state/rows.h"
-
-struct core_plan_stage {
-    const char *name;      /* for people; or NULL */
-    const uint32_t *after; /* stage indices, all smaller than this stage's own */
-    size_t n_after;
-    bool counted; /* program_stage_is_counted */
-    bool sealed;  /* program_stage_is_sealed */
-    uint32_t threads;
-    int64_t memory_bytes; /* 0: unset */
-    uint32_t crashes;
-    uint32_t attempts;
-    int64_t deadline_ms[SECTION_NR]; /* 0: measured */
-};
-
-struct core_apparatus { /* a check outside the grid: check i is task n_cells * n_stages + i */
-    const char *name;
-    uint32_t stage; /* whose work it does; n_stages or more: no longer in the program */
-    bool declared;  /* false: an amendment removed it, nothing waits for it */
-    bool changed;   /* apparatus_amend(): it checks something else now, so an old result does
-                          not answer it */
-};
 
 struct core_end { /* how the last attempt of a blocked task ended */
     uint32_t task;
     int code; /* as in attempt_row */
     int signal;
-};
-
-/* The shape of a program, without its science: cells, stages, limits. */
-struct core_plan { /* tasks are cell * n_stages + stage; dependencies stay within a cell */
-    uint32_t n_cells;
-    uint32_t n_stages; /* 1..STAGES_MAX */
-    uint32_t slots;    /* [run] slots of this program; 0: no limit of its own */
-    const struct core_plan_stage *stages;
-    const struct core_apparatus *apparatus;
-    uint32_t n_apparatus;
 };
 
 struct core_live { /* an attempt without an end in the store */
@@ -66,8 +36,9 @@ struct core_amendment {
     const struct core_plan *plan; /* the apparatus checks after it; NULL: unchanged */
 };
 
-/* HEALTH_UNKNOWN neither kills nor retries (S4). */
-enum core_health { HEALTH_ALIVE, HEALTH_DEAD, HEALTH_UNKNOWN };
+/* HEALTH_UNKNOWN neither kills nor retries (S4). HEALTH_QUEUED: another scheduler has it and has
+ * not begun it, so it may be ended at once. */
+enum core_health { HEALTH_ALIVE, HEALTH_DEAD, HEALTH_UNKNOWN, HEALTH_QUEUED };
 enum core_start_failure {
     START_FAILED_HOST,     /* fork, file handles, ...: retried later, from a budget of the program
                               (judge.c) */
@@ -116,6 +87,7 @@ enum core_event_kind {
     CORE_UNBLIND,  /* .text: who and why */
     CORE_AMEND,    /* .amendment, .text: the reason; its files are in the program's folder */
     CORE_MACHINE,  /* .machine: slots, cores or memory changed */
+    CORE_QUEUE,    /* .queue: an executor takes no more attempts, or takes them again */
     CORE_DISK,     /* .program, .disk_full, .text */
     CORE_MENDED,   /* .program, .text: data that were missing are there; the lock that refused the
                       verdict holds; the machine is given another chance to start something */
@@ -187,6 +159,10 @@ struct core_event {
             uint32_t cores;
             int64_t memory_bytes;
         } machine;
+        struct {
+            enum executor_kind executor;
+            bool full;
+        } queue;
         struct core_amendment amendment;
         enum core_start_failure start_failure;
         enum core_health health;

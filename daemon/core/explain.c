@@ -24,8 +24,11 @@ bool core_counts_get(const struct core *c, uint32_t program, struct core_counts 
         /* a ready task of the grid that is not queued is in backoff */
         .backoff = p->n_by_state[TASK_READY] - (p->n_ready - apparatus_n_ready(p)),
     };
-    for (uint32_t i = 0; !p->gate_open && i < p->n_ready; i++) {
-        out->held += task_is_held(p, p->ready[i]);
+    for (int e = 0; !p->gate_open && e < EXECUTOR_NR; e++) {
+        const struct ready_queue *q = &p->ready[e];
+        for (uint32_t i = 0; i < q->n; i++) {
+            out->held += task_is_held(p, q->tasks[i]);
+        }
     }
     memcpy(out->by_state, p->n_by_state, sizeof(out->by_state));
     return true;
@@ -48,7 +51,10 @@ static enum core_why why_of_live(const struct core_task *t, const struct live *l
     if (l->health == HEALTH_UNKNOWN && l->phase == LIVE_RUNNING) {
         return WHY_UNKNOWN;
     }
-    return l->kill != KILL_NONE || t->ending != CAUSE_NONE ? WHY_ENDING : WHY_RUNNING;
+    if (l->kill != KILL_NONE || t->ending != CAUSE_NONE) {
+        return WHY_ENDING;
+    }
+    return l->phase == LIVE_STARTING && l->health == HEALTH_QUEUED ? WHY_QUEUED : WHY_RUNNING;
 }
 
 /* The order of the tests decides which of several true reasons is shown. */
@@ -83,6 +89,10 @@ static void fill_machine(const struct core *c, const struct core_program *p,
                          const struct core_stage *s, struct core_explanation *out)
 {
     const struct core_config *m = &c->config;
+    out->executor = s->executor;
+    out->queue_full = c->full[s->executor];
+    out->max_queued = p->max_queued;
+    out->n_queued = p->n_queued;
     out->threads = live_threads(c, s);
     out->memory_bytes = live_memory(c, s);
     out->free_threads = left(m->cores, c->used_threads);
@@ -129,10 +139,20 @@ bool core_explain(const struct core *c, uint32_t program, uint32_t task,
     return true;
 }
 
-/* Names the limit that is missed first: slots, then cores, then memory. */
+/* Names the limit that is missed first: slots, then cores, then memory; of another executor, its
+ * own. */
 static void text_of_slots(const struct core_explanation *e, struct strbuf *out)
 {
-    if (e->free_slots == 0) {
+    if (e->executor != EXECUTOR_LOCAL && e->queue_full) {
+        strbuf_adds(out, "waits for Slurm, which accepts no more jobs for now");
+    } else if (e->executor != EXECUTOR_LOCAL && e->max_queued > 0 && e->n_queued >= e->max_queued) {
+        strbuf_addf(out,
+                    "waits for a place in Slurm's queue: %u of its program are there ([run.slurm] "
+                    "max_queued)",
+                    e->n_queued);
+    } else if (e->executor != EXECUTOR_LOCAL) {
+        strbuf_adds(out, "is in line behind other tasks");
+    } else if (e->free_slots == 0) {
         strbuf_adds(out, "waits for a slot: all are taken");
     } else if (e->threads > e->free_threads) {
         strbuf_addf(out, "waits for cores: needs %u, %u free", e->threads, e->free_threads);
@@ -221,6 +241,7 @@ void core_explanation_text(const struct core_explanation *e, struct mono_time no
         strbuf_addf(out, "is tried again in %s",
                     clock_span_text(wait_ms > 0 ? wait_ms : 0, span, sizeof(span)));
         break;
+    case WHY_QUEUED: strbuf_adds(out, "waits in Slurm"); break;
     case WHY_SLOTS: text_of_slots(e, out); break;
     }
 }

@@ -25,6 +25,7 @@ enum core_why {
     WHY_PAUSED,     /* paused holds */
     WHY_APPARATUS,  /* ready, but an apparatus check has to hold first */
     WHY_BACKOFF,    /* wait_due_ms holds */
+    WHY_QUEUED,     /* an attempt waits in another scheduler's queue */
     WHY_SLOTS,      /* next in line or behind others: no slot, core or memory free */
 };
 
@@ -34,9 +35,13 @@ struct core_explanation {
     struct attempt_row attempt; /* the live one; no == 0: none */
     uint32_t waits_for;         /* task index */
     unsigned paused;
-    bool withheld;       /* paused, too: its folder cannot be written */
-    int64_t wait_due_ms; /* mono: when its backoff is over; 0 none */
-    int64_t deadline_ms; /* mono: when the live attempt's section is up; 0 none */
+    bool withheld;               /* paused, too: its folder cannot be written */
+    int64_t wait_due_ms;         /* mono: when its backoff is over; 0 none */
+    int64_t deadline_ms;         /* mono: when the live attempt's section is up; 0 none */
+    enum executor_kind executor; /* where an attempt of it runs, or would */
+    bool queue_full;             /* which takes no more attempts for now */
+    uint32_t max_queued;         /* of the program; 0: no limit */
+    uint32_t n_queued;
     uint32_t threads;
     int64_t memory_bytes;
     uint32_t free_threads;

@@ -27,6 +27,11 @@ void ready_push(struct core_program *p, uint32_t task);   /* no-op when it is in
 void ready_remove(struct core_program *p, uint32_t task); /* no-op when it is not */
 /* After a check has moved: opens or closes the gate that holds stages back. */
 void ready_update_gate(struct core_program *p);
+/* After another [run]: stages may run elsewhere. */
+void ready_resort(struct core_program *p);
+/* The next task for the executor; NOWHERE: none. */
+uint32_t ready_head(const struct core_program *p, enum executor_kind executor);
+void ready_free(struct core_program *p);
 void timer_set(struct core *c, const struct core_program *p, uint32_t task, int64_t at_ms);
 void timer_clear(struct core *c, const struct core_program *p, uint32_t task);
 void timer_rearm(struct core *c); /* emits ARM when the earliest has changed */
@@ -87,10 +92,14 @@ void apparatus_revive(struct core *c, struct core_program *p);
 struct live *live_new(struct core *c, struct core_program *p, uint32_t task);
 void live_free(struct core *c, struct live *l);
 struct live *live_of(struct core *c, const struct core_program *p, uint32_t task); /* NULL: none */
-/* What a stage takes of this machine. A task that asks for more than there is gets all of it, and
- * runs alone. */
+/* What an attempt of a stage takes. One that asks for more than this machine has gets all of it,
+ * and runs alone; another executor has its own limits. */
 uint32_t live_threads(const struct core *c, const struct core_stage *s);
 int64_t live_memory(const struct core *c, const struct core_stage *s);
+/* Decides where a new attempt runs and what it is given there. */
+void live_place(const struct core *c, const struct core_stage *s, struct placement *out);
+/* Counts what its placement names as used; an adopted attempt of an earlier version is placed
+ * first. */
 void live_hold(struct core *c, struct live *l);
 void live_let_go(struct core *c, struct live *l);
 /* Its worker has ended and its result is being verified. When no stage comes after it, its slot is

@@ -51,29 +51,46 @@ struct live *live_of(struct core *c, const struct core_program *p, uint32_t task
 
 uint32_t live_threads(const struct core *c, const struct core_stage *s)
 {
+    if (s->executor != EXECUTOR_LOCAL) {
+        return s->threads;
+    }
     return s->threads < c->config.cores ? s->threads : c->config.cores;
 }
 
 int64_t live_memory(const struct core *c, const struct core_stage *s)
 {
-    int64_t all = c->config.memory_bytes;
+    int64_t all = s->executor == EXECUTOR_LOCAL ? c->config.memory_bytes : 0;
     return all > 0 && s->memory_bytes > all ? all : s->memory_bytes;
 }
 
-/* Remembers what it took, so that letting go returns the same amount after the settings changed. */
+void live_place(const struct core *c, const struct core_stage *s, struct placement *out)
+{
+    *out = (struct placement){.executor = s->executor,
+                              .threads = live_threads(c, s),
+                              .memory_bytes = live_memory(c, s),
+                              .gpu_thousandths = s->gpu_thousandths,
+                              .gpu_memory_bytes = s->gpu_memory_bytes};
+}
+
+/* Its row has what it took, so letting go returns the same amount after the settings changed. */
 void live_hold(struct core *c, struct live *l)
 {
     assert(!l->holds_slot);
     struct core_program *p = c->programs[l->program];
-    const struct core_stage *s = task_stage(p, l->task);
-    l->threads = live_threads(c, s);
-    l->memory_bytes = live_memory(c, s);
+    struct placement *at = &l->row.placement;
+    if (at->threads == 0) {
+        live_place(c, task_stage(p, l->task), at);
+    }
     l->holds_slot = true;
+    if (at->executor != EXECUTOR_LOCAL) {
+        p->n_queued++;
+        return;
+    }
     c->used_slots++;
-    c->used_threads += l->threads;
-    c->used_memory += l->memory_bytes;
+    c->used_threads += at->threads;
+    c->used_memory += at->memory_bytes;
     p->used_slots++;
-    p->used_threads += l->threads;
+    p->used_threads += at->threads;
 }
 
 void live_let_go(struct core *c, struct live *l)
@@ -82,22 +99,31 @@ void live_let_go(struct core *c, struct live *l)
         return;
     }
     struct core_program *p = c->programs[l->program];
+    const struct placement *at = &l->row.placement;
     l->holds_slot = false;
-    assert(c->used_slots > 0 && c->used_threads >= l->threads && c->used_memory >= l->memory_bytes);
+    if (at->executor != EXECUTOR_LOCAL) {
+        assert(p->n_queued > 0);
+        p->n_queued--;
+        return;
+    }
+    assert(c->used_slots > 0 && c->used_threads >= at->threads &&
+           c->used_memory >= at->memory_bytes);
     c->used_slots--;
-    c->used_threads -= l->threads;
-    c->used_memory -= l->memory_bytes;
+    c->used_threads -= at->threads;
+    c->used_memory -= at->memory_bytes;
     p->used_slots--;
-    p->used_threads -= l->threads;
+    p->used_threads -= at->threads;
 }
 
 /* At most as many as there are cores: what is being verified may wait for its turn at the disk, and
- * must not pile up. */
+ * must not pile up. A job that has ended holds nothing of another executor's. */
 void live_set_aside(struct core *c, struct live *l)
 {
     assert(l->phase == LIVE_VERIFYING); /* its worker needs no threads any more */
     const struct core_stage *s = task_stage(c->programs[l->program], l->task);
-    if (!l->aside && c->n_aside < c->config.cores && stage_set_is_empty(&s->dependants)) {
+    if (l->row.placement.executor != EXECUTOR_LOCAL) {
+        live_let_go(c, l);
+    } else if (!l->aside && c->n_aside < c->config.cores && stage_set_is_empty(&s->dependants)) {
         live_let_go(c, l);
         l->aside = true;
         c->n_aside++;

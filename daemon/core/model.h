@@ -19,7 +19,8 @@
 #define MEASURED_MIN    3u /* intervals seen before a measured deadline is believed */
 #define DEADLINE_MAX_MS (INT64_C(24) * 60 * 60 * 1000) /* of a measured deadline */
 #define STARVE_MS       (5 * 60 * 1000)
-#define UNLAUNCHED_MAX  6u /* attempts in a row that this machine could not start */
+#define UNLAUNCHED_MAX  6u               /* attempts in a row that this machine could not start */
+#define QUEUED_AGAIN_MS (10 * 60 * 1000) /* between probes of what waits in another queue */
 #define OUTDATED_MAX    3u /* of a task in a row that an amendment made outdated, at once again */
 
 struct core_task {
@@ -68,11 +69,9 @@ struct live {
     bool overdue;    /* its section is up: the next ALIVE makes it a hang */
     bool answered;   /* running when a pause for failures was lifted: its failure belongs to that
                         pause */
-    bool holds_slot; /* threads and memory below are counted as used */
+    bool holds_slot; /* what row.placement names is counted as used */
     bool aside;      /* it is being verified and has given its slot back */
-    uint32_t threads;
-    int64_t memory_bytes;
-    int64_t mark_ms;     /* mono: the last sign of work */
+    int64_t mark_ms; /* mono: the last sign of work */
     int64_t deadline_ms; /* mono: the section is up */
 };
 
@@ -85,8 +84,11 @@ struct core_stage {
     bool counted;
     bool sealed;
     bool held; /* waits for the apparatus checks: sealed, and after another */
+    enum executor_kind executor;
     uint32_t threads;
     int64_t memory_bytes;
+    int64_t gpu_thousandths;
+    int64_t gpu_memory_bytes;
     uint32_t crashes;
     uint32_t attempts;
     int64_t deadline_ms[SECTION_NR];
@@ -101,6 +103,13 @@ struct apparatus_slot {
     bool declared;
 };
 
+/* A binary heap of task indices, the next one first (queue.c). */
+struct ready_queue {
+    uint32_t *tasks;
+    uint32_t n;
+    uint32_t cap;
+};
+
 struct core_program {
     uint32_t no;
     uint32_t n_cells;
@@ -109,13 +118,14 @@ struct core_program {
     uint32_t n_apparatus;
     uint32_t n_tasks; /* n_grid + n_apparatus */
     uint32_t slots;
+    uint32_t max_queued;
+    int32_t priority;
     struct core_stage *stages; /* n_stages, then one for every apparatus check */
     struct apparatus_slot *apparatus;
     bool gate_open; /* every declared check is done: held stages may start */
     struct core_task *tasks;
-    uint32_t *ready; /* heap of task indices */
-    uint32_t n_ready;
-    uint32_t cap_ready;
+    struct ready_queue ready[EXECUTOR_NR]; /* by where the task's stage runs */
+    uint32_t n_ready;                      /* in all of them */
     struct program_row status;
     struct wall_time latest;            /* of its journal's rows */
     uint32_t n_by_state[TASK_STATE_NR]; /* of the grid */
@@ -123,8 +133,9 @@ struct core_program {
     uint32_t n_counted_open;
     uint32_t n_unlinked; /* done, link not confirmed */
     uint32_t n_accepted; /* results of the grid, ever: what could be seen of it */
-    uint32_t used_slots;
+    uint32_t used_slots; /* of this machine */
     uint32_t used_threads;
+    uint32_t n_queued;     /* attempts under Slurm, in its queue or running */
     uint64_t served;       /* number of the last start given to it */
     uint32_t stop_below;   /* tasks before this one are still to be ended; 0: none (slices.c) */
     uint32_t retry_from;   /* blocked tasks from there on are still to be tried again; or NOWHERE */
@@ -162,6 +173,7 @@ struct core {
     uint32_t used_slots;
     uint32_t used_threads;
     int64_t used_memory;
+    bool full[EXECUTOR_NR]; /* it takes no more attempts for now */
     uint64_t n_starts;
     bool begun; /* all programs of the store are known, so what is free is known */
     /* during a step */

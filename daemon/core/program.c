@@ -89,7 +89,7 @@ void program_free_all(struct core *c)
             free(c->programs[i]->slice_text);
             free(c->programs[i]->stages);
             free(c->programs[i]->tasks);
-            free(c->programs[i]->ready);
+            ready_free(c->programs[i]);
             free(c->programs[i]);
         }
     }

@@ -9,11 +9,21 @@
 
 static void set_run(struct core_stage *s, const struct core_plan_stage *from)
 {
+    s->executor = from->executor;
     s->threads = from->threads > 0 ? from->threads : 1;
     s->memory_bytes = from->memory_bytes > 0 ? from->memory_bytes : 0;
+    s->gpu_thousandths = from->gpu_thousandths > 0 ? from->gpu_thousandths : 0;
+    s->gpu_memory_bytes = from->gpu_memory_bytes > 0 ? from->gpu_memory_bytes : 0;
     s->crashes = from->crashes;
     s->attempts = from->attempts;
     memcpy(s->deadline_ms, from->deadline_ms, sizeof(s->deadline_ms));
+}
+
+static void set_limits(struct core_program *p, const struct core_plan *plan)
+{
+    p->slots = plan->slots;
+    p->max_queued = plan->max_queued;
+    p->priority = plan->priority;
 }
 
 /* Deepest stage first; among equals the program's order. */
@@ -189,7 +199,7 @@ void program_add(struct core *c, const struct core_event *ev)
     p->n_stages = plan->n_stages;
     p->n_grid = plan->n_cells * plan->n_stages;
     p->n_tasks = p->n_grid + plan->n_apparatus;
-    p->slots = plan->slots;
+    set_limits(p, plan);
     p->starved_since = INT64_MIN;
     p->retry_from = NOWHERE;
     if (ev->added.status != NULL) {
@@ -221,7 +231,7 @@ void program_set_run(struct core *c, struct core_program *p, const struct core_e
         emit_refusal(c, "it has other cells or stages: another [run] changes neither");
         return;
     }
-    p->slots = plan->slots;
+    set_limits(p, plan);
     for (uint32_t s = 0; s < p->n_stages; s++) {
         set_run(&p->stages[s], &plan->stages[s]);
     }

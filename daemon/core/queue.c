@@ -1,5 +1,5 @@
-/* Two binary heaps: the ready tasks of each program, and the timers of all. A task knows its place
- * in both, so any element can be removed in O(log n). */
+/* Binary heaps: the ready tasks of each program, one for each executor, and the timers of all. A
+ * task knows its place in both, so any element can be removed in O(log n). */
 #include "daemon/core/internal.h"
 
 #define HELD (UINT64_C(1) << 48) /* more than any order of those that may start */
@@ -17,49 +17,53 @@ static uint64_t ready_key(const struct core_program *p, uint32_t task)
     return task_is_held(p, task) ? HELD + key : key;
 }
 
-static void ready_place(struct core_program *p, uint32_t pos, uint32_t task)
+static struct ready_queue *queue_of(struct core_program *p, uint32_t task)
 {
-    p->ready[pos] = task;
+    return &p->ready[task_stage(p, task)->executor];
+}
+
+static void ready_place(struct core_program *p, struct ready_queue *q, uint32_t pos, uint32_t task)
+{
+    q->tasks[pos] = task;
     p->tasks[task].ready_pos = pos;
 }
 
 /* Sifts the element at `pos` towards the root while its parent is larger. */
-static void ready_up(struct core_program *p, uint32_t pos)
+static void ready_up(struct core_program *p, struct ready_queue *q, uint32_t pos)
 {
-    uint32_t task = p->ready[pos];
+    uint32_t task = q->tasks[pos];
     uint64_t key = ready_key(p, task);
     while (pos > 0) {
         uint32_t parent = (pos - 1) / 2;
-        if (ready_key(p, p->ready[parent]) <= key) {
+        if (ready_key(p, q->tasks[parent]) <= key) {
             break;
         }
-        ready_place(p, pos, p->ready[parent]);
+        ready_place(p, q, pos, q->tasks[parent]);
         pos = parent;
     }
-    ready_place(p, pos, task);
+    ready_place(p, q, pos, task);
 }
 
 /* Sifts the element at `pos` towards the leaves while a child is smaller. */
-static void ready_down(struct core_program *p, uint32_t pos)
+static void ready_down(struct core_program *p, struct ready_queue *q, uint32_t pos)
 {
-    uint32_t task = p->ready[pos];
+    uint32_t task = q->tasks[pos];
     uint64_t key = ready_key(p, task);
     for (;;) {
         uint32_t child = 2 * pos + 1;
-        if (child >= p->n_ready) {
+        if (child >= q->n) {
             break;
         }
-        if (child + 1 < p->n_ready &&
-            ready_key(p, p->ready[child + 1]) < ready_key(p, p->ready[child])) {
+        if (child + 1 < q->n && ready_key(p, q->tasks[child + 1]) < ready_key(p, q->tasks[child])) {
             child++;
         }
-        if (ready_key(p, p->ready[child]) >= key) {
+        if (ready_key(p, q->tasks[child]) >= key) {
             break;
         }
-        ready_place(p, pos, p->ready[child]);
+        ready_place(p, q, pos, q->tasks[child]);
         pos = child;
     }
-    ready_place(p, pos, task);
+    ready_place(p, q, pos, task);
 }
 
 void ready_push(struct core_program *p, uint32_t task)
@@ -69,9 +73,11 @@ void ready_push(struct core_program *p, uint32_t task)
         return;
     }
     assert(p->tasks[task].state == TASK_READY);
-    ARRAY_GROW(p->ready, p->n_ready, p->cap_ready);
-    p->ready[p->n_ready] = task;
-    ready_up(p, p->n_ready++);
+    struct ready_queue *q = queue_of(p, task);
+    ARRAY_GROW(q->tasks, q->n, q->cap);
+    q->tasks[q->n] = task;
+    ready_up(p, q, q->n++);
+    p->n_ready++;
 }
 
 void ready_remove(struct core_program *p, uint32_t task)
@@ -81,21 +87,58 @@ void ready_remove(struct core_program *p, uint32_t task)
     if (pos == NOWHERE) {
         return;
     }
+    struct ready_queue *q = queue_of(p, task);
+    assert(q->n > 0 && p->n_ready > 0 && q->tasks[pos] == task);
     p->tasks[task].ready_pos = NOWHERE;
-    uint32_t last = p->ready[--p->n_ready];
+    p->n_ready--;
+    uint32_t last = q->tasks[--q->n];
     if (last == task) {
         return;
     }
-    ready_place(p, pos, last); /* it may belong above or below the gap */
-    ready_up(p, pos);
-    ready_down(p, p->tasks[last].ready_pos);
+    ready_place(p, q, pos, last); /* it may belong above or below the gap */
+    ready_up(p, q, pos);
+    ready_down(p, q, p->tasks[last].ready_pos);
 }
 
-/* Rebuilds the heap in O(n): opening the gate changes the keys of many tasks at once. */
+uint32_t ready_head(const struct core_program *p, enum executor_kind executor)
+{
+    const struct ready_queue *q = &p->ready[executor];
+    return q->n > 0 ? q->tasks[0] : NOWHERE;
+}
+
+/* Rebuilds the heaps in O(n): opening the gate changes the keys of many tasks at once. */
 static void ready_reorder(struct core_program *p)
 {
-    for (uint32_t pos = p->n_ready / 2; pos-- > 0;) {
-        ready_down(p, pos);
+    for (int e = 0; e < EXECUTOR_NR; e++) {
+        struct ready_queue *q = &p->ready[e];
+        for (uint32_t pos = q->n / 2; pos-- > 0;) {
+            ready_down(p, q, pos);
+        }
+    }
+}
+
+/* Every task that was in a queue is put into the one of its stage as it is now. */
+void ready_resort(struct core_program *p)
+{
+    struct ready_queue old[EXECUTOR_NR];
+    memcpy(old, p->ready, sizeof(old));
+    memset(p->ready, 0, sizeof(p->ready));
+    p->n_ready = 0;
+    for (int e = 0; e < EXECUTOR_NR; e++) {
+        for (uint32_t i = 0; i < old[e].n; i++) {
+            p->tasks[old[e].tasks[i]].ready_pos = NOWHERE;
+        }
+        for (uint32_t i = 0; i < old[e].n; i++) {
+            ready_push(p, old[e].tasks[i]);
+        }
+        free(old[e].tasks);
+    }
+}
+
+void ready_free(struct core_program *p)
+{
+    for (int e = 0; e < EXECUTOR_NR; e++) {
+        free(p->ready[e].tasks);
     }
 }
 

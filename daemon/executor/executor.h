@@ -1,7 +1,7 @@
 /*
  * Where attempts run. The shell prepares an attempt's folder and hands it over with what is to run
- * there; the executor starts the shim, watches it, and reports how it ended. There is one
- * implementation, local.h; a queueing system would go behind the same calls.
+ * there; the executor starts the shim, or has it started, watches it, and reports how it ended.
+ * local.h runs shims on this machine, slurm/slurm.h submits them to a cluster.
  *
  * Callbacks come on the loop, and may come from inside a call. Every call about an unknown or ended
  * attempt does nothing. UNKNOWN is an answer: it never means dead.
@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "daemon/core/event.h"
+#include "prereg/program/program.h"
 
 struct attempt_key {
     uint32_t program;
@@ -24,10 +25,14 @@ struct attempt_key {
 
 struct attempt_place {
     struct attempt_key key;
-    const char *id;            /* UUID */
-    const char *folder;        /* absolute */
-    bool used;                 /* a folder of the program's attempts has been there: for `probe` */
-    const struct strbuf *spec; /* what to run (shim/files.h); for `start` alone */
+    const char *id;     /* UUID */
+    const char *folder; /* absolute */
+    bool used;          /* a folder of the program's attempts has been there: for `probe` */
+    const struct placement *placement;
+    /* for `start` alone: */
+    const struct strbuf *spec; /* what to run (shim/files.h) */
+    const struct plan_program *program;
+    size_t stage;
 };
 
 struct attempt_end {
@@ -43,10 +48,16 @@ struct attempt_end {
 
 struct executor_listener {
     void *ctx;
+    /* Its shim may have begun, so its folder may have files from now on. Of an attempt that waits
+     * in a queue nothing is looked for before this: on a shared file system that would keep the
+     * files from being seen later. At least once before its first sign of life; may be repeated. */
+    void (*began)(void *ctx, const struct attempt_key *key);
     /* Exactly once for an attempt that was started or probed, and nothing after it. */
     void (*ended)(void *ctx, const struct attempt_key *key, const struct attempt_end *end);
     /* The answer to a probe that found no end. */
     void (*probed)(void *ctx, const struct attempt_key *key, enum core_health health);
+    /* Whether it takes no more attempts for now. */
+    void (*full)(void *ctx, enum executor_kind executor, bool full);
 };
 
 struct executor;
@@ -58,6 +69,8 @@ struct executor_ops {
     void (*probe)(struct executor *x, const struct attempt_place *place);
     void (*terminate)(struct executor *x, const struct attempt_key *key);
     void (*kill)(struct executor *x, const struct attempt_key *key);
+    /* Appends what it knows of an attempt, for people ("waits in Slurm: ..."). False: nothing. */
+    bool (*explain)(const struct executor *x, const struct attempt_key *key, struct strbuf *out);
     /* Stops watching; running attempts go on. */
     void (*close)(struct executor *x);
     void (*free)(struct executor *x); /* after the loop has run dry */

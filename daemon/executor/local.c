@@ -467,6 +467,7 @@ static int local_start(struct executor *base, const struct attempt_place *place,
     if (shim.pidfd < 0 || !watch_pidfd(r, shim.pidfd)) {
         look_later(r);
     }
+    x->base.listener.began(x->base.listener.ctx, &place->key);
     return 0;
 }
 
@@ -480,6 +481,7 @@ static void local_probe(struct executor *base, const struct attempt_place *place
     }
     r->asked = true;
     r->used = r->used || place->used;
+    x->base.listener.began(x->base.listener.ctx, &place->key);
     run_advance(r);
 }
 
@@ -510,6 +512,16 @@ static void local_kill(struct executor *base, const struct attempt_key *key)
     }
 }
 
+/* The rows have all there is to say. */
+static bool local_explain(const struct executor *base, const struct attempt_key *key,
+                          struct strbuf *out)
+{
+    (void)base;
+    (void)key;
+    (void)out;
+    return false;
+}
+
 static void local_close(struct executor *base)
 {
     struct local *x = (struct local *)base;
@@ -534,6 +546,7 @@ struct executor *local_create(uv_loop_t *loop, const char *shim_path, const char
                                             .probe = local_probe,
                                             .terminate = local_terminate,
                                             .kill = local_kill,
+                                            .explain = local_explain,
                                             .close = local_close,
                                             .free = local_free};
     struct local *x = xcalloc(1, sizeof(*x));

@@ -74,9 +74,12 @@ static void hand_over(struct start_job *j)
         return;
     }
     if (j->rc == 0) {
+        struct executor *x = shell_executor_of(sh, a);
         attempt_locate(a, &place);
         place.spec = &j->spec;
-        j->rc = sh->executor->ops->start(sh->executor, &place, &j->err);
+        place.program = j->prepare.bundle->program;
+        place.stage = j->prepare.stage;
+        j->rc = x->ops->start(x, &place, &j->err);
         j->why = START_FAILED_HOST;
     }
     if (j->rc != 0 && is_outdated(j)) {
@@ -84,9 +87,7 @@ static void hand_over(struct start_job *j)
     }
     if (j->rc != 0) {
         start_failed(sh, &j->key, j->why, &j->err);
-        return;
     }
-    attempt_listen(a);
 }
 
 static void on_prepared(struct job *job)

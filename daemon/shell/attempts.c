@@ -25,20 +25,90 @@
 #include "daemon/shim/files.h"
 
 #define TICK_MS        100
-#define TICKS_FOR_ALL  20
+#define TICKS_FOR_ALL  20  /* of this machine's attempts */
+#define TICKS_FOR_FAR  100 /* of those of another executor: their files may be on a network */
+#define BUCKETS_MIN    ((size_t)64)
 #define READ_BYTES     ((size_t)1024 * 1024)
 #define READS_PER_TICK 4
 #define DRAIN_AGAIN_MS 1
 
+/* ---- finding one ---- */
+
+static struct shell_attempt **bucket_of(const struct shell *sh, const struct attempt_key *key)
+{
+    assert(sh->n_attempt_buckets > 0);
+    const uint64_t mixed =
+        (((uint64_t)key->program << 32) | key->task) * UINT64_C(0x9e3779b97f4a7c15);
+    return &sh->attempt_buckets[(size_t)(mixed >> 32) & (sh->n_attempt_buckets - 1)];
+}
+
 /* A closing attempt is not found: its row has ended already. */
 struct shell_attempt *attempt_find(const struct shell *sh, const struct attempt_key *key)
 {
-    struct shell_attempt *a = sh->attempts;
+    struct shell_attempt *a = sh->n_attempt_buckets == 0 ? NULL : *bucket_of(sh, key);
     while (a != NULL && (a->closing || a->key.program != key->program || a->key.task != key->task ||
                          a->key.no != key->no)) {
-        a = a->next;
+        a = a->next_in_bucket;
     }
     return a;
+}
+
+static void put_into_bucket(struct shell *sh, struct shell_attempt *a)
+{
+    struct shell_attempt **bucket = bucket_of(sh, &a->key);
+    a->next_in_bucket = *bucket;
+    *bucket = a;
+}
+
+/* Twice as many buckets as attempts at least, so that finding one takes a step or two. */
+static void grow_buckets(struct shell *sh)
+{
+    free(sh->attempt_buckets);
+    sh->n_attempt_buckets = sh->n_attempt_buckets == 0 ? BUCKETS_MIN : 2 * sh->n_attempt_buckets;
+    sh->attempt_buckets = xcalloc(sh->n_attempt_buckets, sizeof(struct shell_attempt *));
+    for (struct shell_attempt *a = sh->attempts; a != NULL; a = a->next) {
+        put_into_bucket(sh, a);
+    }
+}
+
+static void insert(struct shell *sh, struct shell_attempt *a)
+{
+    a->next = sh->attempts;
+    if (a->next != NULL) {
+        a->next->previous = a;
+    }
+    sh->attempts = a;
+    sh->n_attempts++;
+    if (2 * sh->n_attempts > sh->n_attempt_buckets) {
+        grow_buckets(sh);
+    } else {
+        put_into_bucket(sh, a);
+    }
+}
+
+static void take_out(struct shell *sh, struct shell_attempt *a)
+{
+    struct shell_attempt **at = bucket_of(sh, &a->key);
+    while (*at != a) {
+        at = &(*at)->next_in_bucket;
+    }
+    *at = a->next_in_bucket;
+    if (a->previous != NULL) {
+        a->previous->next = a->next;
+    } else {
+        sh->attempts = a->next;
+    }
+    if (a->next != NULL) {
+        a->next->previous = a->previous;
+    }
+    assert(sh->n_attempts > 0);
+    sh->n_attempts--;
+}
+
+struct executor *shell_executor_of(const struct shell *sh, const struct shell_attempt *a)
+{
+    assert(a->row.placement.executor < EXECUTOR_NR);
+    return sh->executors[a->row.placement.executor];
 }
 
 double attempt_pace_ms(const struct shell_attempt *a)
@@ -63,8 +133,11 @@ void attempt_mirror(struct shell_attempt *a, const struct attempt_row *row)
 void attempt_locate(const struct shell_attempt *a, struct attempt_place *out)
 {
     const struct hosted *h = shell_program(a->shell, a->key.program);
-    *out = (struct attempt_place){
-        .key = a->key, .id = a->row.id, .folder = a->folder, .used = a->up || cells_are_used(h)};
+    *out = (struct attempt_place){.key = a->key,
+                                  .id = a->row.id,
+                                  .folder = a->folder,
+                                  .used = a->up || cells_are_used(h),
+                                  .placement = &a->row.placement};
 }
 
 static void post(struct shell_attempt *a, struct core_event *ev)
@@ -186,6 +259,9 @@ static void drain(struct shell_attempt *a)
 
 static void follow(struct shell_attempt *a)
 {
+    if (!a->began) {
+        return;
+    }
     if (!a->up) {
         look_for_start(a);
     }
@@ -213,11 +289,20 @@ static void settle(struct shell_attempt *a)
     }
 }
 
+/* Whether it is read at this tick although nothing says that it has written. */
+static bool is_due(const struct shell_attempt *a, unsigned tick)
+{
+    if (a->row.placement.executor == EXECUTOR_LOCAL) {
+        return tick % TICKS_FOR_ALL == 0 || !a->up;
+    }
+    return tick % (a->up ? TICKS_FOR_FAR : TICKS_FOR_ALL) == 0;
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     struct shell *sh = timer->data;
-    static unsigned n_ticks;
-    bool all = ++n_ticks % TICKS_FOR_ALL == 0;
+    static unsigned tick;
+    tick++;
     for (struct shell_attempt *a = sh->attempts, *next; a != NULL; a = next) {
         next = a->next;
         if (a->closing) {
@@ -227,7 +312,7 @@ static void on_tick(uv_timer_t *timer)
             attempt_remove(a); /* its program gets no rows, so none will end it */
         } else if (a->end_waits || (a->probe_waits && !a->ended)) {
             settle(a);
-        } else if (!a->ended && (all || a->dirty || !a->up)) {
+        } else if (!a->ended && (a->dirty || is_due(a, tick))) {
             follow(a);
         }
     }
@@ -244,7 +329,7 @@ static void on_events_change(uv_fs_event_t *watch, const char *name, int events,
 
 /* Without a watch (too many of them, or a file system that does not notify) the tick reads it every
  * two seconds. */
-void attempt_listen(struct shell_attempt *a)
+static void listen_to(struct shell_attempt *a)
 {
     if (a->has_watch || a->closing) {
         return;
@@ -277,9 +362,7 @@ struct shell_attempt *attempt_add(struct shell *sh, const struct attempt_key *ke
     a->malformed = row->malformed;
     a->up = row->state == ATTEMPT_RUNNING;
     a->folder = hosted_attempt_folder(h, key->task, key->no, row->id);
-    a->next = sh->attempts;
-    sh->attempts = a;
-    sh->n_attempts++;
+    insert(sh, a);
     if (uv_is_active((uv_handle_t *)&sh->tick) == 0) {
         (void)uv_timer_start(&sh->tick, on_tick, TICK_MS, TICK_MS);
     }
@@ -289,13 +372,7 @@ struct shell_attempt *attempt_add(struct shell *sh, const struct attempt_key *ke
 static void attempt_free(struct shell_attempt *a)
 {
     struct shell *sh = a->shell;
-    struct shell_attempt **at = &sh->attempts;
-    while (*at != a) {
-        at = &(*at)->next;
-    }
-    *at = a->next;
-    assert(sh->n_attempts > 0);
-    sh->n_attempts--;
+    take_out(sh, a);
     if (sh->n_attempts == 0 && !sh->stopping) {
         (void)uv_timer_stop(&sh->tick);
     }
@@ -330,7 +407,28 @@ void attempts_close(struct shell *sh)
     }
 }
 
-/* ---- the executor's reports ---- */
+/* ---- the executors' reports ---- */
+
+/* A file system of several machines does not notify of what another one writes. */
+void attempts_on_began(void *ctx, const struct attempt_key *key)
+{
+    struct shell_attempt *a = attempt_find(ctx, key);
+    if (a != NULL) {
+        a->began = true;
+        if (a->row.placement.executor == EXECUTOR_LOCAL) {
+            listen_to(a);
+        }
+    }
+}
+
+void attempts_on_full(void *ctx, enum executor_kind executor, bool full)
+{
+    struct shell *sh = ctx;
+    struct core_event ev = {.kind = CORE_QUEUE};
+    ev.queue.executor = executor;
+    ev.queue.full = full;
+    pump_post(sh->pump, &ev);
+}
 
 void attempts_on_ended(void *ctx, const struct attempt_key *key, const struct attempt_end *end)
 {
@@ -339,6 +437,7 @@ void attempts_on_ended(void *ctx, const struct attempt_key *key, const struct at
         return;
     }
     a->ended = true;
+    a->began = true; /* what it wrote is read before its end is posted */
     a->end = *end;
     a->end_waits = true;
     settle(a);

@@ -4,7 +4,8 @@
  *
  * One struct shell_attempt from the row that starts it (or from the restart that finds it) to the
  * row that ends it. inotify marks an attempt; a tick reads the marked ones, ten times a second at
- * most, and all of them every two seconds, for file systems that do not notify.
+ * most, and all of them every two seconds (those of other machines every ten), for file systems
+ * that do not notify. Of an attempt that waits in another scheduler's queue nothing is read.
  */
 #ifndef DAEMON_SHELL_ATTEMPTS_H
 #define DAEMON_SHELL_ATTEMPTS_H
@@ -14,6 +15,8 @@
 
 struct shell_attempt {
     struct shell_attempt *next;
+    struct shell_attempt *previous;
+    struct shell_attempt *next_in_bucket;
     struct shell *shell;
     struct attempt_key key;
     struct attempt_row row; /* as committed */
@@ -24,6 +27,7 @@ struct shell_attempt {
     int64_t since_done; /* when it was that far */
     char unit[EVENTS_UNIT_SIZE];
     bool preparing;   /* a job makes its folder: neither alive nor dead yet */
+    bool began;       /* its folder may have files: before that nothing is looked for */
     bool up;          /* start.json was seen to say something */
     bool ended;       /* the executor said so */
     bool end_waits;   /* `end` is posted once all its events were read */
@@ -44,8 +48,6 @@ struct shell_attempt *attempt_add(struct shell *sh, const struct attempt_key *ke
                                   const struct attempt_row *row);
 /* NULL when there is none, or its end is committed. */
 struct shell_attempt *attempt_find(const struct shell *sh, const struct attempt_key *key);
-/* Its folder is there: begins to listen. */
-void attempt_listen(struct shell_attempt *a);
 void attempt_remove(struct shell_attempt *a);
 /* At the end: all of them. */
 void attempts_close(struct shell *sh);
@@ -59,7 +61,12 @@ double attempt_pace_ms(const struct shell_attempt *a);
 /* What the executor needs to know; points into `a`. */
 void attempt_locate(const struct shell_attempt *a, struct attempt_place *out);
 
-/* The executor's listener. */
+/* Where its row says that it runs. */
+struct executor *shell_executor_of(const struct shell *sh, const struct shell_attempt *a);
+
+/* The executors' listener. */
+void attempts_on_began(void *ctx, const struct attempt_key *key);
+void attempts_on_full(void *ctx, enum executor_kind executor, bool full);
 void attempts_on_ended(void *ctx, const struct attempt_key *key, const struct attempt_end *end);
 void attempts_on_probed(void *ctx, const struct attempt_key *key, enum core_health health);
 

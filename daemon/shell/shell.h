@@ -38,7 +38,7 @@ struct shell {
     struct core *core;
     struct core_config config;
     struct pump *pump;
-    struct executor *executor;
+    struct executor *executors[EXECUTOR_NR];
     struct server *server;
     struct hosted **programs; /* by number; NULL where there is none */
     size_t cap_programs;
@@ -48,9 +48,11 @@ struct shell {
     struct check_job *waiting_checks; /* history_check.c: of journals that could not be read */
     struct shell_attempt *attempts;   /* alive, or ended and not committed as such yet */
     size_t n_attempts;
-    uv_timer_t tick;               /* of attempts.c; runs while there are any */
-    uv_timer_t disk;               /* of disk.c */
-    struct counted_reader *reader; /* of counted_losses.c; NULL when stopping */
+    struct shell_attempt **attempt_buckets; /* of attempts.c: the same, to be found */
+    size_t n_attempt_buckets;               /* a power of two, or 0 */
+    uv_timer_t tick;                        /* of attempts.c; runs while there are any */
+    uv_timer_t disk;                        /* of disk.c */
+    struct counted_reader *reader;          /* of counted_losses.c; NULL when stopping */
     uv_signal_t on_term;
     uv_signal_t on_int;
     struct wall_time started;

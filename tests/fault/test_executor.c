@@ -102,10 +102,17 @@ static void write_spec(struct scene *s)
     shim_spec_release(&spec);
 }
 
+static void on_began(void *ctx, const struct attempt_key *key)
+{
+    const struct scene *s = ctx;
+    assert_int_equal(key->task, s->key.task);
+}
+
 /* shim NULL: OWN_SHIM, which the caller puts into the scene's root. */
 static void set_up(struct scene *s, const char *shim, uv_timer_cb on_timer)
 {
-    struct executor_listener listener = {.ctx = s, .ended = on_ended, .probed = on_probed};
+    struct executor_listener listener = {
+        .ctx = s, .began = on_began, .ended = on_ended, .probed = on_probed};
     struct err err;
     s->key = (struct attempt_key){.program = 1, .task = 2, .no = 1};
     s->spec = (struct strbuf)STRBUF_INIT;

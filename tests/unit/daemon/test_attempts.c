@@ -112,6 +112,7 @@ static int set_up(void **state)
     assert_non_null(sh->attempts);
     must(dir_make(sh->attempts->folder, 0700, &err), &err);
     f->events = path_join(sh->attempts->folder, "events.jsonl");
+    attempts_on_began(sh, &sh->attempts->key);
     *state = f;
     return 0;
 }
@@ -130,6 +131,7 @@ static int tear_down(void **state)
     store_close(sh->store);
     f->hosted->plan = f->hosted->bundle = NULL;
     hosted_free(f->hosted);
+    free(sh->attempt_buckets);
     free(sh->read_buffer);
     free(f->events);
     program_drop(f->program);

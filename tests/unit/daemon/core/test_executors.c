@@ -1,0 +1,187 @@
+/* Attempts of several executors: each has its own limits, a queued attempt has no deadline and may
+ * be ended at once, and the row of a start says where it runs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/check.h"
+#include "tests/unit/daemon/core/driver.h"
+
+static const uint32_t AFTER_FIRST[] = {0};
+/* Trains under Slurm with more cores than this machine has, and evaluates here. */
+static const struct core_plan_stage MIXED[] = {
+    {.counted = true,
+     .executor = EXECUTOR_SLURM,
+     .threads = 8,
+     .memory_bytes = INT64_C(64) << 30,
+     .gpu_thousandths = 2000,
+     .crashes = 2,
+     .attempts = 5},
+    {.after = AFTER_FIRST,
+     .n_after = 1,
+     .counted = true,
+     .threads = 1,
+     .crashes = 2,
+     .attempts = 5},
+};
+
+static const struct placement *placement_of_start(const struct driver *d)
+{
+    for (size_t i = 0; i < d->out.n_rows; i++) {
+        if (d->out.rows[i].kind == ROW_ATTEMPT_STARTED) {
+            return &d->out.rows[i].attempt.placement;
+        }
+    }
+    fail_msg("nothing was started");
+    return NULL;
+}
+
+static size_t n_starts(const struct driver *d)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < d->out.n_acts; i++) {
+        n += d->out.acts[i].kind == ACT_START;
+    }
+    return n;
+}
+
+static void set_full(struct driver *d, bool full)
+{
+    struct core_event ev = {.kind = CORE_QUEUE};
+    ev.queue.executor = EXECUTOR_SLURM;
+    ev.queue.full = full;
+    driver_step(d, ev);
+}
+
+/* Slurm's attempts are limited by max_queued alone, this machine's by its core alone. */
+static void test_limits(void **state)
+{
+    const struct core_plan plan = {
+        .n_cells = 5, .n_stages = 2, .slots = 1, .max_queued = 3, .stages = MIXED};
+    struct driver d;
+    struct core_explanation why;
+    (void)state;
+    driver_init(&d, 1);
+    driver_add(&d, 1, &plan);
+    assert_int_equal(n_starts(&d), 3);
+    const struct placement *at = placement_of_start(&d);
+    assert_int_equal(at->executor, EXECUTOR_SLURM);
+    assert_int_equal(at->threads, 8);
+    assert_int_equal(at->memory_bytes, INT64_C(64) << 30);
+    assert_int_equal(at->gpu_thousandths, 2000);
+    assert_true(core_explain(d.core, 1, 6, &why));
+    assert_int_equal(why.why, WHY_SLOTS);
+    assert_int_equal(why.n_queued, 3);
+    for (uint32_t cell = 0; cell < 2; cell++) {
+        driver_at(&d, CORE_ATTEMPT_UP, 2 * cell, 1);
+        driver_exit(&d, 2 * cell, 1, 0);
+        assert_int_equal(n_starts(&d), 1); /* its place is free before it is verified */
+        driver_checked(&d, 2 * cell, 1, RESULT_VALID);
+    }
+    assert_int_equal(driver_row(&d, 1).state, TASK_STARTING); /* here, beside three jobs */
+    assert_int_equal(driver_row(&d, 3).state, TASK_READY);    /* one core */
+    assert_int_equal(driver_row(&d, 8).state, TASK_STARTING);
+    driver_release(&d);
+}
+
+/* What waits for this machine does not hold up what runs elsewhere. */
+static void test_queues_are_apart(void **state)
+{
+    static const struct core_plan_stage two[] = {
+        {.counted = true, .threads = 1, .crashes = 2, .attempts = 5},
+        {.counted = true, .executor = EXECUTOR_SLURM, .threads = 1, .crashes = 2, .attempts = 5}};
+    const struct core_plan plan = {.n_cells = 3, .n_stages = 2, .max_queued = 9, .stages = two};
+    struct driver d;
+    (void)state;
+    driver_init(&d, 1);
+    driver_add(&d, 1, &plan);
+    assert_int_equal(n_starts(&d), 4);
+    for (uint32_t cell = 0; cell < 3; cell++) {
+        assert_int_equal(driver_row(&d, 2 * cell + 1).state, TASK_STARTING);
+    }
+    driver_release(&d);
+}
+
+static void test_full(void **state)
+{
+    const struct core_plan plan = {.n_cells = 2, .n_stages = 2, .stages = MIXED};
+    struct driver d;
+    struct core_explanation why;
+    (void)state;
+    driver_init(&d, 1);
+    set_full(&d, true);
+    driver_add(&d, 1, &plan);
+    assert_int_equal(n_starts(&d), 0);
+    assert_true(core_explain(d.core, 1, 0, &why));
+    assert_true(why.queue_full);
+    set_full(&d, false);
+    assert_int_equal(n_starts(&d), 2);
+    driver_release(&d);
+}
+
+/* A job may wait for days; a person may end it without proof of life, for it has no worker. */
+static void test_queued(void **state)
+{
+    const struct core_plan plan = {.n_cells = 1, .n_stages = 2, .stages = MIXED};
+    struct driver d;
+    struct core_explanation why;
+    (void)state;
+    driver_init(&d, 1);
+    driver_add(&d, 1, &plan);
+    for (int day = 0; day < 3; day++) {
+        d.now_ms = core_next_timer_ms(d.core);
+        driver_at(&d, CORE_TIMER, 0, 0);
+        assert_true(driver_did(&d, ACT_PROBE));
+        driver_probed(&d, 0, 1, HEALTH_QUEUED);
+        assert_false(driver_did(&d, ACT_TERMINATE));
+        d.now_ms += INT64_C(24) * 60 * 60 * 1000;
+    }
+    assert_int_equal(driver_row(&d, 0).state, TASK_STARTING);
+    assert_true(core_explain(d.core, 1, 0, &why));
+    assert_int_equal(why.why, WHY_QUEUED);
+    driver_at(&d, CORE_CANCEL, 0, 0);
+    assert_true(driver_did(&d, ACT_TERMINATE));
+    driver_probed(&d, 0, 1, HEALTH_QUEUED); /* the request was lost: it is repeated */
+    assert_true(driver_did(&d, ACT_TERMINATE));
+    driver_end(&d, 0, 1, END_NEVER_LAUNCHED);
+    assert_int_equal(driver_row(&d, 0).state, TASK_BLOCKED);
+    assert_int_equal(driver_row(&d, 0).cause, CAUSE_CANCELLED);
+    driver_release(&d);
+}
+
+/* Another [run] moves what has not started; what runs keeps its place, and gives back that one. */
+static void test_moved(void **state)
+{
+    struct core_plan_stage stages[2];
+    struct core_plan plan = {.n_cells = 3, .n_stages = 2, .max_queued = 1, .stages = stages};
+    struct core_event ev = {.kind = CORE_PROGRAM_SETTINGS, .program = 1, .text = "{}"};
+    struct driver d;
+    (void)state;
+    memcpy(stages, MIXED, sizeof(stages));
+    driver_init(&d, 1);
+    driver_add(&d, 1, &plan);
+    assert_int_equal(n_starts(&d), 1);
+    stages[0].executor = EXECUTOR_LOCAL;
+    ev.added.plan = plan;
+    driver_step(&d, ev);
+    assert_int_equal(n_starts(&d), 1);
+    assert_int_equal(placement_of_start(&d)->executor, EXECUTOR_LOCAL);
+    assert_int_equal(placement_of_start(&d)->threads, 1); /* all that this machine has */
+    driver_at(&d, CORE_ATTEMPT_UP, 0, 1);
+    driver_exit(&d, 0, 1, 0);
+    driver_checked(&d, 0, 1, RESULT_VALID);
+    driver_at(&d, CORE_ATTEMPT_UP, 2, 1);
+    driver_exit(&d, 2, 1, 0);
+    driver_checked(&d, 2, 1, RESULT_VALID);
+    assert_true(driver_did(&d, ACT_START));
+    driver_release(&d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_limits), cmocka_unit_test(test_queues_are_apart),
+        cmocka_unit_test(test_full),   cmocka_unit_test(test_queued),
+        cmocka_unit_test(test_moved),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
