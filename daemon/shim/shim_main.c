@@ -62,8 +62,11 @@ static struct {
     int oom; /* of the spawner, or the shim: inherited */
 } machine;
 
+/* Its first use of the clock's text makes the C library read its time zone, for all forks. */
 static void look_at_machine(void)
 {
+    char time[WALL_TEXT_SIZE];
+    clock_wall_text(clock_wall(), time);
     machine_kernel(machine.kernel, sizeof(machine.kernel));
     machine_cpu(machine.cpu, sizeof(machine.cpu));
     clock_boot_id(machine.boot_id);
@@ -245,14 +248,15 @@ static int publish(const struct shim *s, struct err *err)
     return rc;
 }
 
-/* Removes empty logs: with a million tasks they would use many inodes. */
+/* Removes what the worker left empty: with a million tasks it would use many inodes. Readers take
+ * an absent file for an empty one. */
 static void tidy(void)
 {
-    static const char *const logs[] = {LAYOUT_STDOUT, LAYOUT_STDERR};
-    for (size_t i = 0; i < ARRAY_LEN(logs); i++) {
+    static const char *const names[] = {LAYOUT_STDOUT, LAYOUT_STDERR, LAYOUT_EVENTS};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         struct stat st;
-        if (lstat(logs[i], &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0) {
-            (void)unlink(logs[i]);
+        if (lstat(names[i], &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0) {
+            (void)unlink(names[i]);
         }
     }
 }
