@@ -57,6 +57,13 @@ def test_refused_folders(place):
     os.chmod(place.state, 0o777)
     run = place.must(ANY, "preregd", "serve", "--foreground")
     expect("others may write to it" in run.stderr, run.stderr)
+    os.chmod(place.state, 0o700)
+    if os.geteuid() == 0:
+        os.chown(place.state, 12345, 12345)
+        run = place.must(ANY, "preregd", "serve", "--foreground")
+        expect("belongs to the user with the number 12345" in run.stderr, run.stderr)
+        os.chown(place.state, 0, 0)
+    equal(os.listdir(place.state), [], "nothing was made there")
     bad = os.fsencode(place.path("state")) + b"-\xff"
     run = place.must(USAGE, "preregd", "serve", "--foreground", env={**os.environ, "PREREGD_STATE": os.fsdecode(bad)})
     expect("not UTF-8" in run.stderr, run.stderr)
