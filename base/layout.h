@@ -17,7 +17,8 @@
 #define LAYOUT_STATE_LOCK     "state.lock" /* the process that holds it may write */
 #define LAYOUT_SOCKET         "preregd.sock"
 #define LAYOUT_LOG            "preregd.log"
-#define LAYOUT_SHIM_LOG       "shim.log" /* and in an attempt's folder */
+#define LAYOUT_SHIM_LOG       "shim.log"   /* and in an attempt's folder */
+#define LAYOUT_SERVE          "serve.toml" /* the user's: what others may see */
 #define LAYOUT_KNOWN_COMMANDS "known-commands"
 #define LAYOUT_MACHINE_RATES  "machine-rates.json"
 #define LAYOUT_OBJECTS        "objects"
@@ -79,6 +80,7 @@
 #define LAYOUT_TSR_MAX         ((size_t)1 << 20)   /* a response with its certificates is 10 KiB */
 #define LAYOUT_ORIGIN_MAX      ((size_t)64 << 10)  /* two paths */
 #define LAYOUT_JOURNAL_MAX     ((size_t)2 << 30)   /* healing and rebuilding hold it in memory */
+#define LAYOUT_SERVE_MAX       ((size_t)64 << 10)  /* a few names of groups */
 #define LAYOUT_RECORDS_MAX     ((size_t)256 << 20) /* a million records are 93 MB */
 #define LAYOUT_REPORT_MAX      ((size_t)1 << 30)   /* any JSON file of report/; a receipt's, too */
 #define LAYOUT_TASK_MAX        ((size_t)16 << 20)  /* lists every earlier attempt */

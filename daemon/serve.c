@@ -337,6 +337,10 @@ static int open_all(struct shell *sh, struct err *err)
     struct server_handler handler = answer_handler(sh);
     handler.stop = on_stop_request;
     rc = server_open(&sh->loop, sh->state, &handler, &sh->server, err);
+    rc = rc == 0 ? settings_read(sh->state, &sh->settings, err) : rc;
+    if (rc == 0 && sh->settings.readers.folder != NULL) {
+        rc = server_open_readers(sh->server, &sh->settings.readers, err);
+    }
     rc = rc != 0 ? rc : load_all(sh, err);
     struct core_event all = {.kind = CORE_ALL_ADDED};
     return rc != 0 ? rc : pump_request(sh->pump, &all, err);
@@ -353,6 +357,7 @@ static void release_all(struct shell *sh)
         pump_free(sh->pump);
     }
     server_free(sh->server);
+    settings_release(&sh->settings);
     core_free(sh->core);
     store_close(sh->store);
     for (size_t i = 0; i < sh->cap_programs; i++) {

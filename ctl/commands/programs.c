@@ -6,13 +6,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/json.h"
+#include "base/layout.h"
 #include "base/show.h"
 #include "ctl/ask.h"
 #include "ctl/local_answers.h"
 #include "ctl/text/disk_text.h"
 #include "ctl/text/out.h"
 #include "state/disk/programs.h"
+
+/* Not the folder of a socket for readers, say. */
+static bool is_state(const char *folder)
+{
+    char *programs = path_join(folder, LAYOUT_PROGRAMS);
+    char *database = path_join(folder, LAYOUT_DATABASE);
+    const bool is = file_kind_at(programs) != FILE_ABSENT || file_kind_at(database) != FILE_ABSENT;
+    free(programs);
+    free(database);
+    return is;
+}
 
 /* The same answer from the files. */
 static int read_here(const struct ctl_options *o, bool details, cJSON **answer, struct err *err)
@@ -22,6 +35,10 @@ static int read_here(const struct ctl_options *o, bool details, cJSON **answer, 
     int rc = local_state_folder(o, &state, err);
     if (rc == 0 && o->n_args > 0) {
         rc = local_program_find(o, o->args[0], &one, err);
+    }
+    if (rc == 0 && !is_state(state)) {
+        rc = err_set(err, ERR_NO_DAEMON,
+                     "no daemon answers at %.140s, and it has no programs of its own", state);
     }
     if (rc == 0) {
         rc = details ? disk_details(state, one.id, answer, err) : disk_programs(state, answer, err);

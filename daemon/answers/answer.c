@@ -82,9 +82,15 @@ static int answer_status(struct answer_context *ctx, const cJSON *params, cJSON 
     }
     for (size_t i = ctx->shell->cap_programs; i-- > 0;) {
         const struct hosted *h = shell_served(ctx->shell, i);
-        if (h != NULL && (only == NULL || only == h)) {
-            json_push(list, summary_json(ctx->shell, h));
+        if (h == NULL || (only != NULL && only != h)) {
+            continue;
         }
+        cJSON *o = summary_json(ctx->shell, h);
+        if (ctx->call->reader && h->status.unblinded && !h->status.unsealed) {
+            /* it may quote a worker of a sealed stage, for the owner, who has opened the scores */
+            (void)cJSON_ReplaceItemInObjectCaseSensitive(o, "paused_why", cJSON_CreateNull());
+        }
+        json_push(list, o);
     }
     *result = json_object();
     json_put(*result, "daemon", ping_json(ctx->shell));
@@ -463,6 +469,12 @@ static int on_request(void *ctx, struct server_call *call, const struct rpc_requ
     };
     struct answer_context answering = {.shell = ctx, .call = call};
     *result = NULL;
+    if (call->reader && !rpc_method_is_for_readers(request_->method)) {
+        return err_set(err, ERR_REFUSED,
+                       "%s is not for readers, who may ask for status, cells, explain, programs, "
+                       "report and verdict",
+                       rpc_method_name(request_->method));
+    }
     return methods[request_->method](&answering, request_->params, result, err);
 }
 

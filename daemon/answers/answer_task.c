@@ -353,7 +353,11 @@ int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **resu
     put_dependencies(o, ctx->shell, h, task);
     put_budgets(o, h, task);
     rc = store_attempts(ctx->shell->store, h->no, task, push_attempt, &l, err);
-    if (rc == 0) {
+    /* a worker's last words: who reads may see those of a sealed stage only at the end, even if the
+     * owner has opened the scores before */
+    const bool quiet =
+        ctx->call->reader && of_grid && program_stage_is_sealed(p, stage) && !h->status.unsealed;
+    if (rc == 0 && !quiet) {
         rc = store_endings(ctx->shell->store, h->no, task, put_detail, &l, err);
     }
     json_put_int(o, "garbage_lines", l.malformed);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -30,6 +31,7 @@
 struct rpc_client {
     int fd;
     char *folder; /* for messages */
+    bool foreign; /* another user's daemon, to which we are a reader */
     int64_t timeout_ms;
     int64_t last_id;
     struct strbuf in;
@@ -81,16 +83,24 @@ static int socket_address(const char *folder, struct sockaddr_un *addr, struct e
     return 0;
 }
 
-/* Refuses to talk to a process of another user. The kernel names the peer, so no message can forge
- * it. */
-static int check_owner(int fd, struct err *err)
+/* Whether the folder belongs to the daemon's user, and no other may put a socket there. */
+static bool is_folder_of(const char *folder, uid_t uid)
+{
+    struct stat st;
+    return stat(folder, &st) == 0 && st.st_uid == uid && (st.st_mode & 022) == 0;
+}
+
+/* Refuses to talk to a process of another user, unless it is the daemon that the folder's owner
+ * offers to readers. The kernel names the peer, so no message can forge it. */
+static int check_owner(const char *folder, int fd, bool *foreign, struct err *err)
 {
     struct ucred peer;
     socklen_t len = sizeof(peer);
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0) {
         return err_set_errno(err, errno, "read the daemon's credentials");
     }
-    if (peer.uid != geteuid()) {
+    *foreign = peer.uid != geteuid();
+    if (*foreign && !is_folder_of(folder, peer.uid)) {
         return err_set(err, ERR_REFUSED, "the daemon belongs to another user (uid %lu)",
                        (unsigned long)peer.uid);
     }
@@ -99,7 +109,7 @@ static int check_owner(int fd, struct err *err)
 
 /* ERR_NO_DAEMON when the socket is absent or no process listens on it; any other failure keeps its
  * errno. */
-static int connect_to(const char *folder, int *fd, struct err *err)
+static int connect_to(const char *folder, int *fd, bool *foreign, struct err *err)
 {
     struct sockaddr_un addr;
     int rc = socket_address(folder, &addr, err);
@@ -116,7 +126,7 @@ static int connect_to(const char *folder, int *fd, struct err *err)
                  ? err_set(err, ERR_NO_DAEMON, "no daemon answers at %s", addr.sun_path)
                  : err_set_errno(err, why, "connect to %s", addr.sun_path);
     } else {
-        rc = check_owner(s, err);
+        rc = check_owner(folder, s, foreign, err);
     }
     if (rc != 0) {
         (void)close(s);
@@ -129,11 +139,13 @@ static int connect_to(const char *folder, int *fd, struct err *err)
 int rpc_try_open(const char *folder, struct rpc_client **out, struct err *err)
 {
     int fd = -1;
-    int rc = connect_to(folder, &fd, err);
+    bool foreign = false;
+    int rc = connect_to(folder, &fd, &foreign, err);
     *out = NULL;
     if (rc == 0) {
         struct rpc_client *c = xcalloc(1, sizeof(*c));
         c->fd = fd;
+        c->foreign = foreign;
         c->folder = xstrdup(folder);
         c->timeout_ms = DEFAULT_TIMEOUT_MS;
         strbuf_init(&c->in);
@@ -316,6 +328,13 @@ static int take_message(cJSON *message, int64_t id, cJSON **out, struct err *err
     return 0;
 }
 
+/* Whether a closed connection still has something to read. */
+static bool had_last_word(const struct rpc_client *c)
+{
+    char byte;
+    return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+}
+
 /* Sends the request and reads messages until the response. Events before it go to the listener; a
  * NULL listener skips them. */
 int rpc_call_stream(struct rpc_client *c, const char *method, const cJSON *params,
@@ -324,11 +343,20 @@ int rpc_call_stream(struct rpc_client *c, const char *method, const cJSON *param
     struct strbuf text = STRBUF_INIT;
     int64_t id = ++c->last_id;
     *result = NULL;
+    if (c->foreign && !rpc_method_is_for_readers(rpc_method_from_name(method))) {
+        return err_set(err, ERR_REFUSED,
+                       "the daemon at %.120s belongs to another user: you may read there (status, "
+                       "cells, explain, programs, report, verdict), not %s",
+                       c->folder, method);
+    }
     rpc_write_request(&text, id, method, params);
     int rc = text.len > RPC_REQUEST_MAX
                  ? err_set(err, ERR_RANGE, "the request is larger than %zu bytes", RPC_REQUEST_MAX)
                  : send_all(c, &text, err);
     strbuf_release(&text);
+    if (rc == ERR_NO_DAEMON && had_last_word(c)) {
+        rc = 0; /* a refusal, which was sent before the connection was closed */
+    }
     while (rc == 0) {
         cJSON *message = NULL;
         rc = read_message(c, &message, err);

@@ -19,7 +19,8 @@ int rpc_state_folder(char **out, struct err *err) MUST_CHECK;
 
 /* Connects to STATE/preregd.sock; state_folder NULL: rpc_state_folder(). ERR_NO_DAEMON when no
  * process listens: the message names the one that holds the folder, or says how to start one.
- * ERR_REFUSED when the socket belongs to another user. */
+ * ERR_REFUSED when the socket belongs to another user, unless the folder is that user's, too, and
+ * only that user can write to it: then what is not for readers is refused when it is called. */
 int rpc_open(const char *state_folder, struct rpc_client **out, struct err *err) MUST_CHECK;
 /* The same, but does not find out who holds the folder: for callers that retry until a daemon
  * answers. */

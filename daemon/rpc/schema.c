@@ -34,6 +34,15 @@ const char *rpc_method_name(enum rpc_method m)
     return m < RPC_METHOD_NR ? method_names[m] : "?";
 }
 
+bool rpc_method_is_for_readers(enum rpc_method m)
+{
+    static const bool allowed[RPC_METHOD_NR] = {
+        [RPC_PING] = true,    [RPC_STATUS] = true,   [RPC_CELLS] = true,  [RPC_EXPLAIN] = true,
+        [RPC_VERDICT] = true, [RPC_PROGRAMS] = true, [RPC_REPORT] = true,
+    };
+    return m < RPC_METHOD_NR && allowed[m];
+}
+
 enum rpc_method rpc_method_from_name(const char *name)
 {
     enum rpc_method m = RPC_PING;

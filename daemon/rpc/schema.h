@@ -12,6 +12,7 @@
 #define DAEMON_RPC_SCHEMA_H
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@
 #define RPC_REQUEST_MAX    ((size_t)1024 * 1024)      /* one line, newline included */
 #define RPC_RESPONSE_MAX   ((size_t)16 * 1024 * 1024) /* one line, newline included */
 #define RPC_CLIENTS_MAX    64                         /* more get ERR_BUSY and are closed */
+#define RPC_READERS_MAX    16                         /* the same, of readers */
 #define RPC_IDLE_MS        30000 /* a half-sent request or an unread response for longer: closed */
 #define RPC_CELLS_PAGE_MAX 1000  /* cells of one `cells` response */
 
@@ -57,6 +59,9 @@ struct rpc_request {
 
 /* The method's name in requests; "?" for RPC_METHOD_NR. */
 const char *rpc_method_name(enum rpc_method m);
+/* Whether members of the readers' groups may call it: it changes nothing, and its answer holds
+ * neither a sealed score nor a worker's output. */
+bool rpc_method_is_for_readers(enum rpc_method m);
 enum rpc_method rpc_method_from_name(const char *name); /* RPC_METHOD_NR when unknown */
 
 /* Reads one request line (without its newline). *message owns what out points to and is NULL on

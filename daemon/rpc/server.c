@@ -3,28 +3,22 @@
  * reading, answering, writing, and reading again; a later line waits in `in`. Every state has a
  * limit in bytes and in time, except answering and subscriptions, which the daemon itself ends.
  *
- * An answer that comes later finds its connection by number, so a connection may be gone by then. A
- * socket file that was deleted is recreated, but only while the state folder is still the locked
- * one.
+ * An answer that comes later finds its connection by number, so a connection may be gone by then.
+ * Readers come through a socket of their own (readers.h); what they may ask for the handler
+ * decides.
  */
 #include "daemon/rpc/server.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "daemon/rpc/listener.h"
 #include "daemon/rpc/schema.h"
 
-#define BACKLOG        64
 #define READ_CHUNK     ((size_t)65536)
 #define QUIET_MS       ((uint64_t)10 * 60 * 1000) /* until a silent connection is closed */
 #define EVENT_EVERY_MS 250
@@ -35,6 +29,7 @@ struct conn {
     struct server *server;
     struct conn *next;
     uint64_t id;
+    bool reader; /* it came through the readers' socket */
     enum conn_state state;
     uv_pipe_t pipe;
     uv_timer_t limit;
@@ -52,19 +47,16 @@ struct conn {
 struct server {
     struct server_handler handler;
     uv_loop_t *loop;
-    char *state;
-    uv_pipe_t listener;
+    struct listener own; /* in the state folder, whose lock is ours */
+    struct listener readers;
+    struct rpc_readers groups; /* who may come through `readers`; borrowed texts */
     uv_timer_t events;
     struct conn *conns;
     size_t n_conns;
+    size_t n_readers; /* of them */
     uint64_t last_id;
     bool closed;
-    bool lost;      /* it could not be recreated, which was logged */
-    bool reopening; /* the listener is being closed, to be recreated */
     bool changed;
-    char *path;
-    struct stat folder; /* the state folder, whose lock is ours */
-    struct stat bound;  /* the socket that was made last */
 };
 
 static void conn_advance(struct conn *c);
@@ -84,6 +76,7 @@ static void on_conn_closed(uv_handle_t *handle)
     }
     *at = c->next;
     s->n_conns--;
+    s->n_readers -= c->reader;
     strbuf_release(&c->in);
     strbuf_release(&c->out);
     free(c);
@@ -198,7 +191,7 @@ static void answer_line(struct conn *c, const char *line, size_t len)
         return;
     }
     const struct server_handler *handler = &c->server->handler;
-    struct server_call call = {.connection = c->id};
+    struct server_call call = {.connection = c->id, .reader = c->reader};
     rc = handler->request(handler->ctx, &call, &request, &result, &err);
     cJSON_Delete(message);
     if (rc != 0) {
@@ -280,25 +273,39 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 }
 
 /* The socket's mode keeps other users out; this check does not depend on it. */
-static bool peer_is_us(uv_pipe_t *pipe)
+static bool is_admitted(struct conn *c)
 {
     uv_os_fd_t fd = -1;
     struct ucred peer;
     socklen_t len = sizeof(peer);
-    return uv_fileno((uv_handle_t *)pipe, &fd) == 0 &&
-           getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
+    if (uv_fileno((uv_handle_t *)&c->pipe, &fd) != 0) {
+        return false;
+    }
+    if (c->reader) {
+        return rpc_readers_admit(&c->server->groups, fd);
+    }
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
+}
+
+/* Readers are counted apart, so that they cannot keep the owner out. */
+static bool is_full(const struct conn *c)
+{
+    const struct server *s = c->server;
+    return c->reader ? s->n_readers > RPC_READERS_MAX : s->n_conns - s->n_readers > RPC_CLIENTS_MAX;
 }
 
 /* A refused connection still gets one line that says why. */
 static void on_connection(uv_stream_t *listener, int status)
 {
-    struct server *s = listener->data;
+    const struct listener *l = listener->data;
+    struct server *s = l->ctx;
     if (status != 0) {
         log_warn("socket: %s", uv_strerror(status));
         return;
     }
     struct conn *c = xcalloc(1, sizeof(*c));
     c->server = s;
+    c->reader = l == &s->readers;
     c->id = ++s->last_id;
     strbuf_init(&c->in);
     strbuf_init(&c->out);
@@ -309,11 +316,16 @@ static void on_connection(uv_stream_t *listener, int status)
     c->next = s->conns;
     s->conns = c;
     s->n_conns++;
+    s->n_readers += c->reader;
     if (uv_accept(listener, (uv_stream_t *)&c->pipe) != 0) {
         conn_close(c);
-    } else if (!peer_is_us(&c->pipe)) {
-        refuse_and_close(c, ERR_REFUSED, "this daemon serves its own user only");
-    } else if (s->n_conns > RPC_CLIENTS_MAX) {
+    } else if (!is_admitted(c)) {
+        refuse_and_close(c, ERR_REFUSED,
+                         c->reader
+                             ? "this daemon serves its own user and members of the groups that "
+                               "its serve.toml names"
+                             : "this daemon serves its own user only");
+    } else if (is_full(c)) {
         refuse_and_close(c, ERR_BUSY, "too many connections");
     } else {
         (void)uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
@@ -367,29 +379,7 @@ void server_note_change(struct server *s)
     }
 }
 
-/* ---- the listener ---- */
-
-/* The socket is made with mode 0600 by the umask, so it is never open to others, not even
- * briefly. */
-static int bind_path(struct server *s, struct err *err)
-{
-    struct sockaddr_un addr;
-    if (strlen(s->path) >= sizeof(addr.sun_path)) {
-        return err_set(err, ERR_RANGE, "the state folder's path is too long for a socket: %s",
-                       s->path);
-    }
-    (void)unlink(s->path); /* state.lock is ours: no other daemon listens there */
-    mode_t before = umask(0177);
-    int rc = uv_pipe_bind(&s->listener, s->path);
-    (void)umask(before);
-    if (rc == 0) {
-        rc = uv_listen((uv_stream_t *)&s->listener, BACKLOG, on_connection);
-    }
-    if (rc == 0 && lstat(s->path, &s->bound) != 0) {
-        s->bound = (struct stat){0}; /* gone again: noticed at the next check */
-    }
-    return rc == 0 ? 0 : err_set(err, ERR_IO, "listen at %s: %s", s->path, uv_strerror(rc));
-}
+/* ---- the listeners ---- */
 
 int server_open(uv_loop_t *loop, const char *state, const struct server_handler *handler,
                 struct server **out, struct err *err)
@@ -397,59 +387,26 @@ int server_open(uv_loop_t *loop, const char *state, const struct server_handler 
     struct server *s = xcalloc(1, sizeof(*s));
     s->handler = *handler;
     s->loop = loop;
-    s->state = xstrdup(state);
-    s->path = path_join(state, LAYOUT_SOCKET);
-    (void)uv_pipe_init(loop, &s->listener, 0);
     (void)uv_timer_init(loop, &s->events);
-    s->listener.data = s->events.data = s;
+    s->events.data = s;
+    s->own = (struct listener){
+        .loop = loop, .on_connection = on_connection, .ctx = s, .mode = 0600, .group = (gid_t)-1};
     *out = s;
-    if (stat(state, &s->folder) != 0) {
-        return err_set_errno(err, errno, "%s", state);
-    }
-    return bind_path(s, err);
+    return listener_open(&s->own, state, err);
 }
 
-static bool is_same_file(const struct stat *a, const struct stat *b)
+int server_open_readers(struct server *s, const struct rpc_readers *readers, struct err *err)
 {
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+    s->groups = *readers;
+    s->readers = (struct listener){.loop = s->loop, .on_connection = on_connection, .ctx = s};
+    int rc = rpc_readers_prepare(readers, &s->readers.mode, &s->readers.group, err);
+    return rc == 0 ? listener_open(&s->readers, readers->folder, err) : rc;
 }
 
-/* Binds again, unless the server was closed meanwhile. A failure is logged once and retried at the
- * next check. */
-static void on_listener_closed(uv_handle_t *handle)
-{
-    struct server *s = handle->data;
-    struct err err;
-    s->reopening = false;
-    if (s->closed) {
-        return;
-    }
-    (void)uv_pipe_init(s->loop, &s->listener, 0);
-    s->listener.data = s;
-    if (bind_path(s, &err) != 0) {
-        if (!s->lost) {
-            log_error("%s", err.msg);
-        }
-        s->lost = true;
-    } else {
-        s->lost = false;
-        log_warn("%s had been deleted or replaced: it is recreated", s->path);
-    }
-}
-
-/* If the state folder was replaced or removed, the folder of that name is not ours: nothing is
- * touched. */
 void server_check_socket(struct server *s)
 {
-    struct stat st;
-    if (s->closed || s->reopening || stat(s->state, &st) != 0 || !is_same_file(&st, &s->folder)) {
-        return;
-    }
-    int rc = lstat(s->path, &st);
-    if (rc != 0 ? errno == ENOENT : s->lost || !is_same_file(&st, &s->bound)) {
-        s->reopening = true;
-        uv_close((uv_handle_t *)&s->listener, on_listener_closed);
-    }
+    listener_check(&s->own);
+    listener_check(&s->readers);
 }
 
 /* Answers that are being written get another second; a client that does not read them loses them.
@@ -460,10 +417,8 @@ void server_close(struct server *s)
         return;
     }
     s->closed = true;
-    (void)unlink(s->path);
-    if (!s->reopening) {
-        uv_close((uv_handle_t *)&s->listener, NULL);
-    }
+    listener_close(&s->own);
+    listener_close(&s->readers);
     uv_close((uv_handle_t *)&s->events, NULL);
     for (struct conn *c = s->conns, *next; c != NULL; c = next) {
         next = c->next;
@@ -480,8 +435,8 @@ void server_free(struct server *s)
 {
     if (s != NULL) {
         assert(s->conns == NULL);
-        free(s->path);
-        free(s->state);
+        listener_release(&s->own);
+        listener_release(&s->readers);
         free(s);
     }
 }

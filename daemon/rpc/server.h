@@ -1,7 +1,6 @@
 /*
- * The socket: connections of this user only, one request at a time each, everything bounded
- * (docs/rpc.md). A server_handler decides what a request
- * means.
+ * The socket: connections of this user, and of readers, one request at a time each, everything
+ * bounded (docs/rpc.md). A server_handler decides what a request means.
  *
  *   reading ──line──► answering ──► writing ──► reading ...
  *                         └─subscribe─► subscribed ──end of the program──► writing
@@ -16,6 +15,7 @@
 #include <uv.h>
 
 #include "base/err.h"
+#include "daemon/rpc/readers.h"
 #include "daemon/rpc/schema.h"
 
 struct server;
@@ -23,6 +23,7 @@ struct server;
 /* One request. The handler sets the last three. */
 struct server_call {
     uint64_t connection;
+    bool reader;         /* it may only ask for what rpc_method_is_for_readers() allows */
     bool later;          /* server_answer() follows */
     uint32_t subscribed; /* the number of the program whose changes the client receives */
     bool stop;           /* stop serving once the answer is written */
@@ -50,6 +51,9 @@ struct server_handler {
 /* Listens at STATE/preregd.sock. *out is set also on error: close and free it. */
 int server_open(uv_loop_t *loop, const char *state, const struct server_handler *handler,
                 struct server **out, struct err *err) MUST_CHECK;
+/* Also listens for readers, at readers->folder/preregd.sock; its texts must outlive the server. */
+int server_open_readers(struct server *s, const struct rpc_readers *readers,
+                        struct err *err) MUST_CHECK;
 void server_close(struct server *s);
 void server_free(struct server *s); /* after the loop has run dry; NULL is fine */
 

@@ -16,6 +16,7 @@
 #include "daemon/executor/job.h"
 #include "daemon/program/hosted.h"
 #include "daemon/shell/pump.h"
+#include "daemon/shell/settings.h"
 #include "state/store/store.h"
 
 struct shell_attempt;
@@ -40,6 +41,7 @@ struct shell {
     struct pump *pump;
     struct executor *executors[EXECUTOR_NR];
     struct server *server;
+    struct settings settings; /* serve.toml, as it was at the start */
     struct hosted **programs; /* by number; NULL where there is none */
     size_t cap_programs;
     struct unloaded *unloaded;

@@ -47,19 +47,19 @@ down = {{ prior = 0.4, title = "Not cleared" }}
 budget = {budget}
 
 [run]
-slots = 2
+slots = {slots}
 {run}
 """
 
 
-def program(place, modes, budget=0.9, run="", stages=""):
+def program(place, modes, budget=0.9, run="", stages="", slots=2):
     """Writes it, locks it, gives the path of its grid.toml. The first two modes are the contrast's arms. Tasks of mode
     "wait" end once release() was called."""
     folder = place.path("rogue")
     os.makedirs(folder, exist_ok=True)
     shutil.copy2(os.path.join(lab.HERE, "rogue_worker.py"), folder)
     text = GRID.format(modes=", ".join(f'"{m}"' for m in modes), first=modes[0], second=modes[1], budget=budget, run=run,
-                       stages=stages, until=place.path("released"), sparse_gib=6 if lab.SPARSE == 1 else 1)
+                       stages=stages, slots=slots, until=place.path("released"), sparse_gib=6 if lab.SPARSE == 1 else 1)
     grid = place.write("rogue/grid.toml", text)
     place.ctl("lock", grid)
     return grid

@@ -158,6 +158,13 @@ def wait(task):
 wait_too = wait
 
 
+def fail_later(task):
+    """Fails when the file that `until` names is there, and says a score on its way out."""
+    wait_until(task)
+    print("the score so far is 0.4321", file=sys.stderr)
+    sys.exit(64)
+
+
 def hang(_task):
     say(type="section", name="step")
     time.sleep(3600)

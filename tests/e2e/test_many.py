@@ -6,7 +6,7 @@ import shutil
 
 import lab
 import rogue
-from lab import ANY, OK, equal, expect
+from lab import ANY, NO_DAEMON, OK, equal, expect
 
 
 def submit(place, name, modes, run="", **more):
@@ -111,7 +111,7 @@ def test_damaged(place):
         equal({d["id"] for d in answer["damaged"]}, {good, bad, "stranger-12345678"}, "damaged, of a torn database")
         expect("preregctl rebuild" in answer["damaged"][0]["why"], f"{answer['damaged']}")
     shutil.rmtree(place.state)
-    place.ctl("programs", wanted=ANY)
+    place.ctl("programs", wanted=NO_DAEMON)
 
 
 lab.main(test_list, test_damaged)

@@ -1,0 +1,24 @@
+/*
+ * STATE/serve.toml: what the daemon of this state folder offers to others. Read once, when it
+ * starts; a file that is wrong keeps it from starting, so nothing is opened by mistake.
+ *
+ *   [serve]
+ *   readers = ["lab"]                 groups whose members may read
+ *   folder = "/srv/lab/preregd"       where they find the socket
+ */
+#ifndef DAEMON_SHELL_SETTINGS_H
+#define DAEMON_SHELL_SETTINGS_H
+
+#include "base/err.h"
+#include "daemon/rpc/readers.h"
+
+struct settings {
+    struct rpc_readers readers;
+};
+
+/* Without the file nothing is offered. ERR_REFUSED: others may write to it, or it is not the
+ * user's; ERR_INVALID names the place and what was expected. Always valid to release. */
+int settings_read(const char *state, struct settings *out, struct err *err) MUST_CHECK;
+void settings_release(struct settings *s);
+
+#endif
