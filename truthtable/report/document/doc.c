@@ -194,6 +194,26 @@ struct doc_row *doc_row(struct doc *d, struct doc_table *t)
     return row;
 }
 
+struct doc_table *doc_table_of(struct doc *d, const char *id, const char *caption,
+                               const struct doc_field *fields, size_t n_fields)
+{
+    struct doc_column *columns = arena_array(&d->arena, n_fields, sizeof(*columns));
+    for (size_t i = 0; i < n_fields; i++) {
+        columns[i] = (struct doc_column){fields[i].title, fields[i].align};
+    }
+    return doc_table(d, id, caption, columns, n_fields);
+}
+
+struct doc_row *doc_row_of(struct doc *d, struct doc_table *t, const struct doc_field *fields,
+                           const void *row)
+{
+    struct doc_row *out = doc_row(d, t);
+    for (size_t i = 0; i < t->n_columns; i++) {
+        fields[i].fill(d, &out->cells[i], row, &fields[i]);
+    }
+    return out;
+}
+
 /* Remarks are often empty; the JSON rendering keeps the column all the same. */
 size_t doc_columns_shown(const struct doc_table *t)
 {

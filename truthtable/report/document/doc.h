@@ -29,6 +29,8 @@ enum doc_block_kind {
     BLOCK_FIGURE,
 };
 
+struct doc;
+
 /* A value that a cell's text words: for report.json, where a reader wants it whole. */
 struct doc_datum {
     const char *name;
@@ -47,6 +49,17 @@ struct doc_cell {
 struct doc_column {
     const char *title;
     enum doc_align align;
+};
+
+/* A column together with what its cells show of a row: a table is declared as an array of these. */
+struct doc_field {
+    const char *title;
+    enum doc_align align;
+    void (*fill)(struct doc *d, struct doc_cell *cell, const void *row,
+                 const struct doc_field *field);
+    const char *key;   /* for `fill`, as are the rest: the member that it shows */
+    int digits;        /* significant, or decimals */
+    const void *words; /* for a flag */
 };
 
 struct doc_row {
@@ -143,6 +156,11 @@ struct doc_table *doc_table(struct doc *d, const char *id, const char *caption,
                             const struct doc_column *columns, size_t n_columns);
 /* Cells start out empty. */
 struct doc_row *doc_row(struct doc *d, struct doc_table *t);
+/* The same for a declared table: each field fills its cell from `row`. */
+struct doc_table *doc_table_of(struct doc *d, const char *id, const char *caption,
+                               const struct doc_field *fields, size_t n_fields);
+struct doc_row *doc_row_of(struct doc *d, struct doc_table *t, const struct doc_field *fields,
+                           const void *row);
 /* Without a last column of remarks that is empty throughout: pages leave it out. */
 size_t doc_columns_shown(const struct doc_table *t);
 /* Adds a value to a cell under a name of its own. */

@@ -6,9 +6,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/document/plot.h"
 #include "truthtable/report/sections/instrument_blocks.h"
+#include "truthtable/report/sections/json_fields.h"
 #include "truthtable/report/verdict_words.h"
 
 #define ROWS_MAX ((size_t)40)
@@ -77,39 +79,55 @@ static void add_ladder(struct doc *d, const cJSON *instrument)
              member(loss, "shows"), loss_shows ? loss_favours(instrument) : FMT_NONE);
 }
 
-/* A gap with its interval and what it means for perplexity. */
-static void gap_row(struct doc *d, struct doc_table *t, const char *name, const cJSON *gap)
+/* What the gap means for perplexity. */
+static void inflation_cell(struct doc *d, struct doc_cell *cell, const void *row,
+                           const struct doc_field *field)
 {
-    static const struct show_words shows = {"yes", "no", "undetermined"};
-    struct arena *a = &d->arena;
-    struct doc_row *row = doc_row(d, t);
-    row->cells[0].text = name;
-    show_estimate(d, &row->cells[1], member_number(gap, "gap"), member_number(gap, "se"));
-    show_interval(d, &row->cells[2], gap);
-    double inflation = member_number(gap, "inflation");
-    doc_number(d, &row->cells[3], percent(a, inflation), inflation);
-    const char *worse = member_text(gap, "worse");
-    row->cells[4].text = worse == NULL ? FMT_NONE : worse;
-    show_flag(d, &row->cells[5], gap, "shows", &shows);
-    row->cells[6].text = show_why(gap);
+    const double inflation = member_number(((const struct json_row *)row)->of, field->key);
+    doc_number(d, cell, percent(&d->arena, inflation), inflation);
 }
 
-/* One setting's gap: the intervals are those of all settings together. */
-static void setting_row(struct doc *d, struct doc_table *t, const cJSON *setting)
+/* A gap with its interval. */
+static const struct show_words yes_or_no = {"yes", "no", "undetermined"};
+static const struct doc_field gap_fields[] = {
+    FIELD_LABEL("Of"),
+    {"Gap, nats", ALIGN_NUMBER, json_field_estimate, "gap", 0, NULL},
+    FIELD_INTERVAL("95 % interval"),
+    {"Perplexity", ALIGN_NUMBER, inflation_cell, "inflation", 0, NULL},
+    FIELD_TEXT("Worse", "worse"),
+    FIELD_FLAG("Shows", "shows", &yes_or_no),
+    FIELD_REMARK,
+};
+
+static void no_cell(struct doc *d, struct doc_cell *cell, const void *row,
+                    const struct doc_field *field)
 {
-    struct arena *a = &d->arena;
-    struct doc_row *row = doc_row(d, t);
-    double gap = member_number(setting, "gap");
-    double inflation = member_number(setting, "inflation");
-    row->cells[0].text = arena_printf(a, "whole, at %s", words_member(setting, "setting"));
-    show_estimate(d, &row->cells[1], gap, (double)NAN);
-    row->cells[2].text = FMT_NONE;
-    doc_number(d, &row->cells[3], percent(a, inflation), inflation);
-    row->cells[4].text = FMT_NONE;
-    row->cells[5].text = FMT_NONE;
-    /* The verdict has intervals over all settings together, not for one. */
-    row->cells[6].text = isfinite(gap) ? "no interval of one setting alone" : "undetermined";
+    (void)d;
+    (void)row;
+    (void)field;
+    cell->text = FMT_NONE;
 }
+
+/* The verdict has intervals over all settings together, not for one. */
+static void setting_why(struct doc *d, struct doc_cell *cell, const void *row,
+                        const struct doc_field *field)
+{
+    const bool is_known = isfinite(member_number(((const struct json_row *)row)->of, "gap"));
+    (void)d;
+    (void)field;
+    cell->text = is_known ? "no interval of one setting alone" : "undetermined";
+}
+
+/* One setting's gap, in the columns of gap_fields. */
+static const struct doc_field setting_fields[ARRAY_LEN(gap_fields)] = {
+    FIELD_LABEL("Of"),
+    {"Gap, nats", ALIGN_NUMBER, json_field_value, "gap", 0, NULL},
+    FIELD_OWN("95 % interval", ALIGN_NUMBER, no_cell),
+    {"Perplexity", ALIGN_NUMBER, inflation_cell, "inflation", 0, NULL},
+    FIELD_OWN("Worse", ALIGN_TEXT, no_cell),
+    FIELD_OWN("Shows", ALIGN_TEXT, no_cell),
+    FIELD_OWN("Remark", ALIGN_TEXT, setting_why),
+};
 
 /* The list's first element; NULL if it has only one, which equals the whole. */
 static const cJSON *first_of_many(const cJSON *list)
@@ -120,12 +138,8 @@ static const cJSON *first_of_many(const cJSON *list)
 /* The whole, then sources, then settings. */
 static void add_gaps(struct doc *d, const cJSON *instrument)
 {
-    static const struct doc_column columns[] = {
-        {"Of", ALIGN_TEXT},           {"Gap, nats", ALIGN_NUMBER}, {"95 % interval", ALIGN_NUMBER},
-        {"Perplexity", ALIGN_NUMBER}, {"Worse", ALIGN_TEXT},       {"Shows", ALIGN_TEXT},
-        {"Remark", ALIGN_TEXT}};
     struct arena *a = &d->arena;
-    struct doc_table *t = doc_table(
+    struct doc_table *t = doc_table_of(
         d, show_id(d, instrument, "gaps"),
         arena_printf(a,
                      "The gap in loss, %s " FMT_MINUS " %s, whole and by source; perplexity: what "
@@ -134,16 +148,19 @@ static void add_gaps(struct doc *d, const cJSON *instrument)
                      cJSON_IsTrue(member(instrument, "sources_agree"))    ? "yes"
                      : cJSON_IsFalse(member(instrument, "sources_agree")) ? "NO"
                                                                           : "not known"),
-        columns, 7);
-    gap_row(d, t, "whole", member(instrument, "loss"));
+        gap_fields, ARRAY_LEN(gap_fields));
+    const struct json_row whole = {"whole", member(instrument, "loss"), NULL};
+    doc_row_of(d, t, gap_fields, &whole);
     const cJSON *part = NULL;
     cJSON_ArrayForEach(part, member(instrument, "sources"))
     {
-        gap_row(d, t, words_member(part, "source"), part);
+        const struct json_row row = {words_member(part, "source"), part, NULL};
+        doc_row_of(d, t, gap_fields, &row);
     }
     /* A single setting would repeat the whole. */
     for (part = first_of_many(member(instrument, "settings")); part != NULL; part = part->next) {
-        setting_row(d, t, part);
+        const char *label = arena_printf(a, "whole, at %s", words_member(part, "setting"));
+        doc_row_of(d, t, setting_fields, &(struct json_row){label, part, NULL});
     }
 }
 
@@ -204,31 +221,27 @@ static void add_figure(struct doc *d, const cJSON *instrument)
 /* The upper rung, measure by measure. */
 static void add_benchmarks(struct doc *d, const cJSON *instrument)
 {
-    static const struct doc_column columns[] = {
-        {"Measure", ALIGN_TEXT},         {"Clears", ALIGN_TEXT}, {"Difference", ALIGN_NUMBER},
-        {"95 % interval", ALIGN_NUMBER}, {"Shows", ALIGN_TEXT},  {"Favours", ALIGN_TEXT},
-        {"Remark", ALIGN_TEXT}};
-    static const struct show_words words = {"yes", "no", "undetermined"};
+    static const struct doc_field fields[] = {
+        FIELD_TEXT("Measure", "measure"),
+        FIELD_FLAG("Clears", "clears", &yes_or_no),
+        {"Difference", ALIGN_NUMBER, json_field_value, "difference", 0, NULL},
+        FIELD_INTERVAL("95 % interval"),
+        FIELD_FLAG("Shows", "shows", &yes_or_no),
+        FIELD_TEXT("Favours", "favours"),
+        FIELD_REMARK,
+    };
     const cJSON *measures = member(member(instrument, "benchmarks"), "measures");
     if (cJSON_GetArraySize(measures) == 0) {
         return;
     }
-    struct doc_table *t = doc_table(d, show_id(d, instrument, "benchmarks"),
-                                    "The benchmark rung. A measure below its floor shows nothing, "
-                                    "whatever its difference.",
-                                    columns, 7);
+    struct doc_table *t = doc_table_of(
+        d, show_id(d, instrument, "benchmarks"),
+        "The benchmark rung. A measure below its floor shows nothing, whatever its difference.",
+        fields, ARRAY_LEN(fields));
     const cJSON *measure = NULL;
     cJSON_ArrayForEach(measure, measures)
     {
-        const char *favours = member_text(measure, "favours");
-        struct doc_row *row = doc_row(d, t);
-        row->cells[0].text = words_member(measure, "measure");
-        show_flag(d, &row->cells[1], measure, "clears", &words);
-        show_estimate(d, &row->cells[2], member_number(measure, "difference"), (double)NAN);
-        show_interval(d, &row->cells[3], measure);
-        show_flag(d, &row->cells[4], measure, "shows", &words);
-        row->cells[5].text = favours == NULL ? FMT_NONE : favours;
-        row->cells[6].text = show_why(measure);
+        doc_row_of(d, t, fields, &(struct json_row){.of = measure});
     }
 }
 

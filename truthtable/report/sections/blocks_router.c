@@ -5,8 +5,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/sections/instrument_blocks.h"
+#include "truthtable/report/sections/json_fields.h"
 #include "truthtable/report/verdict_words.h"
 
 #define COMPONENTS_MAX ((size_t)10)
@@ -69,90 +71,102 @@ static void add_vectors(struct doc *d, const cJSON *instrument)
 /* Vectors first, then which components carry variance. */
 void show_router(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
-    static const struct doc_column columns[] = {
-        {"Component", ALIGN_TEXT},     {"Cells", ALIGN_NUMBER}, {"Least", ALIGN_NUMBER},
-        {"Most", ALIGN_NUMBER},        {"Mean", ALIGN_NUMBER},  {"s.d.", ALIGN_NUMBER},
-        {"Over the cells", ALIGN_TEXT}};
     static const struct show_words pinned = {"pinned: no variance to fit", "varies", "not known"};
+    static const struct doc_field fields[] = {
+        FIELD_TEXT("Component", "name"),
+        FIELD_SHORT("Cells", "n", 5),
+        FIELD_SHORT("Least", "min", 5),
+        FIELD_SHORT("Most", "max", 5),
+        FIELD_SHORT("Mean", "mean", 5),
+        FIELD_SHORT("s.d.", "sd", 5),
+        FIELD_FLAG("Over the cells", "pinned", &pinned),
+    };
     (void)m;
     add_vectors(d, instrument);
-    struct doc_table *t =
-        doc_table(d, show_id(d, instrument, "components"),
-                  "Which parts of router health vary from cell to cell, and which the design pins.",
-                  columns, 7);
+    struct doc_table *t = doc_table_of(
+        d, show_id(d, instrument, "components"),
+        "Which parts of router health vary from cell to cell, and which the design pins.", fields,
+        ARRAY_LEN(fields));
     const cJSON *component = NULL;
     cJSON_ArrayForEach(component, member(instrument, "components"))
     {
-        static const char *const keys[] = {"n", "min", "max", "mean", "sd"};
-        struct doc_row *row = doc_row(d, t);
-        row->cells[0].text = words_member(component, "name");
-        for (size_t i = 0; i < 5; i++) {
-            show_short(d, &row->cells[1 + i], component, keys[i], 5);
-        }
-        show_flag(d, &row->cells[6], component, "pinned", &pinned);
+        doc_row_of(d, t, fields, &(struct json_row){.of = component});
     }
 }
 
-/* One condition beside the anchor; the anchor itself is in the measure's first row. */
-static void anchor_row(struct doc *d, struct doc_table *t, const cJSON *measure,
-                       const cJSON *condition, bool first)
+/* The object of a row is a condition. The anchor, its measure and floor are printed once, in the
+ * row whose part is the measure. */
+static void anchor_measure(struct doc *d, struct doc_cell *cell, const void *row,
+                           const struct doc_field *field)
+{
+    const cJSON *measure = ((const struct json_row *)row)->part;
+    (void)d;
+    if (measure != NULL) {
+        cell->text = words_member(measure, field->key);
+    }
+}
+
+static void anchor_value(struct doc *d, struct doc_cell *cell, const void *row,
+                         const struct doc_field *field)
+{
+    const cJSON *measure = ((const struct json_row *)row)->part;
+    if (measure != NULL) {
+        show_short(d, cell, measure, field->key, field->digits);
+    }
+}
+
+static void anchor_floor(struct doc *d, struct doc_cell *cell, const void *row,
+                         const struct doc_field *field)
 {
     static const struct show_words clears = {" \xe2\x9c\x93", " \xe2\x9c\x97", ""};
+    const cJSON *measure = ((const struct json_row *)row)->part;
     struct arena *a = &d->arena;
-    struct doc_row *row = doc_row(d, t);
-    double score = member_number(condition, "score");
-    double difference = member_number(condition, "difference");
-    /* Anchor and floor are printed once for the measure. */
-    if (first) {
-        double floor = member_number(measure, "floor");
-        row->cells[0].text = words_member(measure, "measure");
-        show_short(d, &row->cells[1], measure, "value", 5);
-        show_flag(d, &row->cells[2], measure, "clears_floor", &clears);
-        row->cells[2].text =
-            isfinite(floor) ? arena_printf(a, "%s%s", fmt_short(a, floor, 5), row->cells[2].text)
-                            : FMT_NONE;
-        doc_datum(d, &row->cells[2], "floor", floor);
+    const double floor = member_number(measure, field->key);
+    if (measure == NULL) {
+        return;
     }
-    row->cells[3].text = words_member(condition, "condition");
-    doc_number(d, &row->cells[4], fmt_fixed(a, score, 4), score);
-    doc_number(d, &row->cells[5], fmt_signed(a, difference, 4), difference);
-    row->cells[6].text = show_why(condition);
+    show_flag(d, cell, measure, "clears_floor", &clears);
+    cell->text =
+        isfinite(floor) ? arena_printf(a, "%s%s", fmt_short(a, floor, 5), cell->text) : FMT_NONE;
+    doc_datum(d, cell, "floor", floor);
 }
+
+static const struct doc_field anchor_fields[] = {
+    {"Measure", ALIGN_TEXT, anchor_measure, "measure", 0, NULL},
+    {"Anchor", ALIGN_NUMBER, anchor_value, "value", 5, NULL},
+    {"Floor", ALIGN_NUMBER, anchor_floor, "floor", 0, NULL},
+    FIELD_TEXT("Condition", "condition"),
+    FIELD_FIXED("Mean", "score", 4),
+    FIELD_SIGNED("Difference", "difference", 4),
+    FIELD_REMARK,
+};
 
 /* All conditions beside one anchor; an anchor without conditions still has a row. */
 static void add_anchor(struct doc *d, struct doc_table *t, const cJSON *measure)
 {
     const cJSON *conditions = member(measure, "conditions");
-    const cJSON *condition = NULL;
-    if (cJSON_GetArraySize(conditions) == 0) {
-        anchor_row(d, t, measure, NULL, true);
-        return;
-    }
-    cJSON_ArrayForEach(condition, conditions)
-    {
-        anchor_row(d, t, measure, condition, condition == conditions->child);
-    }
+    struct json_row row = {.part = measure, .of = conditions == NULL ? NULL : conditions->child};
+    do {
+        doc_row_of(d, t, anchor_fields, &row);
+        row = (struct json_row){.of = row.of == NULL ? NULL : row.of->next};
+    } while (row.of != NULL);
 }
 
 /* A table for each model, under the common source. */
 void show_anchors(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
-    static const struct doc_column columns[] = {
-        {"Measure", ALIGN_TEXT},   {"Anchor", ALIGN_NUMBER}, {"Floor", ALIGN_NUMBER},
-        {"Condition", ALIGN_TEXT}, {"Mean", ALIGN_NUMBER},   {"Difference", ALIGN_NUMBER},
-        {"Remark", ALIGN_TEXT}};
     (void)m;
     doc_paragraph(d, "Source of the anchors: %s.", words_member(instrument, "source"));
     const cJSON *model = NULL;
     cJSON_ArrayForEach(model, member(instrument, "models"))
     {
-        struct doc_table *t = doc_table(
+        struct doc_table *t = doc_table_of(
             d, show_id(d, instrument, ""),
             arena_printf(&d->arena,
                          "Beside %s, with another apparatus: the conditions' means and their "
                          "differences from it. \xe2\x9c\x93: the anchor itself clears the floor.",
                          words_member(model, "model")),
-            columns, 7);
+            anchor_fields, ARRAY_LEN(anchor_fields));
         const cJSON *measure = NULL;
         cJSON_ArrayForEach(measure, member(model, "measures"))
         {

@@ -7,68 +7,88 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/document/plot.h"
 #include "truthtable/report/sections/instrument_blocks.h"
+#include "truthtable/report/sections/json_fields.h"
 #include "truthtable/report/verdict_words.h"
 
 #define ROWS_MAX ((size_t)60)
 #define SIGMA    "\xcf\x83"
 #define CHI2     "\xcf\x87\xc2\xb2"
 
-/* One error of one measure: paired, or in clusters. */
-static void item_row(struct doc *d, struct doc_table *t, const char *name, const cJSON *measure,
-                     const cJSON *error)
+/* The part of a row is one error of the measure: paired, or in clusters. */
+static void error_mean(struct doc *d, struct doc_cell *cell, const void *row,
+                       const struct doc_field *field)
 {
-    struct doc_row *row = doc_row(d, t);
-    row->cells[0].text = name;
-    show_short(d, &row->cells[1], measure, "n_items", 9);
-    show_short(d, &row->cells[2], measure, "n_pairs", 9);
-    show_short(d, &row->cells[3], measure, "left_out", 9);
-    show_estimate(d, &row->cells[4], member_number(error, "mean"), member_number(error, "se"));
-    show_interval(d, &row->cells[5], error);
-    /* The measure's reason explains more than that of one error. */
-    row->cells[6].text = show_why(measure)[0] != '\0' ? show_why(measure) : show_why(error);
+    const cJSON *error = ((const struct json_row *)row)->part;
+    (void)field;
+    show_estimate(d, cell, member_number(error, "mean"), member_number(error, "se"));
+}
+
+static void error_interval(struct doc *d, struct doc_cell *cell, const void *row,
+                           const struct doc_field *field)
+{
+    (void)field;
+    show_interval(d, cell, ((const struct json_row *)row)->part);
+}
+
+/* The measure's reason explains more than that of one error. */
+static void error_why(struct doc *d, struct doc_cell *cell, const void *row,
+                      const struct doc_field *field)
+{
+    const struct json_row *r = row;
+    (void)d;
+    (void)field;
+    cell->text = show_why(r->of)[0] != '\0' ? show_why(r->of) : show_why(r->part);
 }
 
 /* A second row for clusters, where they were declared. */
 void show_items(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
-    static const struct doc_column columns[] = {
-        {"Measure", ALIGN_TEXT},    {"Items", ALIGN_NUMBER},      {"Pairs of cells", ALIGN_NUMBER},
-        {"Left out", ALIGN_NUMBER}, {"Difference", ALIGN_NUMBER}, {"95 % interval", ALIGN_NUMBER},
-        {"Remark", ALIGN_TEXT}};
+    static const struct doc_field fields[] = {
+        FIELD_LABEL("Measure"),
+        FIELD_SHORT("Items", "n_items", 9),
+        FIELD_SHORT("Pairs of cells", "n_pairs", 9),
+        FIELD_SHORT("Left out", "left_out", 9),
+        FIELD_OWN("Difference", ALIGN_NUMBER, error_mean),
+        FIELD_OWN("95 % interval", ALIGN_NUMBER, error_interval),
+        FIELD_OWN("Remark", ALIGN_TEXT, error_why),
+    };
     struct arena *a = &d->arena;
     const char *cluster = member_text(instrument, "cluster");
     (void)m;
-    struct doc_table *t = doc_table(
+    struct doc_table *t = doc_table_of(
         d, show_id(d, instrument, ""),
         arena_printf(a,
                      "%s " FMT_MINUS " %s, item by item: the error is that of sampling items%s, "
                      "with the trainings as they are.",
                      words_member(instrument, "a"), words_member(instrument, "b"),
                      cluster == NULL ? "" : ", alone and in clusters"),
-        columns, 7);
+        fields, ARRAY_LEN(fields));
     const cJSON *measure = NULL;
     cJSON_ArrayForEach(measure, member(instrument, "measures"))
     {
         const char *name = words_member(measure, "measure");
         const cJSON *clustered = member(measure, "clustered");
-        item_row(d, t, name, measure, member(measure, "paired"));
+        const struct json_row paired = {name, measure, member(measure, "paired")};
+        doc_row_of(d, t, fields, &paired);
         /* Only if clusters were declared. */
         if (cluster != NULL && cJSON_IsObject(clustered)) {
-            item_row(d, t,
-                     arena_printf(a, "%s, in %s clusters by %s", name,
-                                  words_count(a, clustered, "n_clusters"), cluster),
-                     measure, clustered);
+            const char *label = arena_printf(a, "%s, in %s clusters by %s", name,
+                                             words_count(a, clustered, "n_clusters"), cluster);
+            doc_row_of(d, t, fields, &(struct json_row){label, measure, clustered});
         }
     }
 }
 
 /* The lowest or highest cell, with its margin. */
-static void end_cell(struct doc *d, struct doc_cell *cell, const cJSON *end)
+static void end_cell(struct doc *d, struct doc_cell *cell, const void *row,
+                     const struct doc_field *field)
 {
     struct arena *a = &d->arena;
+    const cJSON *end = member(((const struct json_row *)row)->of, field->key);
     double score = member_number(end, "score");
     double z = member_number(end, "z");
     /* The margin in brackets behind the score. */
@@ -82,53 +102,27 @@ static void end_cell(struct doc *d, struct doc_cell *cell, const cJSON *end)
 /* A row for each measure with a floor. */
 void show_margins(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
-    static const struct doc_column columns[] = {{"Measure", ALIGN_TEXT},
-                                                {"Floor", ALIGN_NUMBER},
-                                                {"Floor over chance", ALIGN_NUMBER},
-                                                {"Lowest cell", ALIGN_NUMBER},
-                                                {"Highest cell", ALIGN_NUMBER},
-                                                {"Clear", ALIGN_NUMBER},
-                                                {"Open", ALIGN_NUMBER},
-                                                {"Remark", ALIGN_TEXT}};
-    struct arena *a = &d->arena;
+    static const struct doc_field fields[] = {
+        FIELD_TEXT("Measure", "measure"),
+        FIELD_SHORT("Floor", "floor", 5),
+        FIELD_SIGMA("Floor over chance", "floor_above_chance"),
+        {"Lowest cell", ALIGN_NUMBER, end_cell, "lowest", 0, NULL},
+        {"Highest cell", ALIGN_NUMBER, end_cell, "highest", 0, NULL},
+        FIELD_SHORT("Clear", "cleared", 9),
+        FIELD_SHORT("Open", "open", 9),
+        FIELD_REMARK,
+    };
     (void)m;
-    struct doc_table *t = doc_table(d, show_id(d, instrument, ""),
-                                    "How far the cells lie from the floors, in binomial standard "
-                                    "errors of the score.",
-                                    columns, 8);
+    struct doc_table *t =
+        doc_table_of(d, show_id(d, instrument, ""),
+                     "How far the cells lie from the floors, in binomial standard "
+                     "errors of the score.",
+                     fields, ARRAY_LEN(fields));
     const cJSON *measure = NULL;
     cJSON_ArrayForEach(measure, member(instrument, "measures"))
     {
-        /* Chance may be unknown; the floor's height then is, too. */
-        double height = member_number(measure, "floor_above_chance");
-        struct doc_row *row = doc_row(d, t);
-        row->cells[0].text = words_member(measure, "measure");
-        show_short(d, &row->cells[1], measure, "floor", 5);
-        doc_number(d, &row->cells[2],
-                   isfinite(height) ? arena_printf(a, "%s" SIGMA, fmt_signed(a, height, 2))
-                                    : FMT_NONE,
-                   height);
-        end_cell(d, &row->cells[3], member(measure, "lowest"));
-        end_cell(d, &row->cells[4], member(measure, "highest"));
-        show_short(d, &row->cells[5], measure, "cleared", 9);
-        show_short(d, &row->cells[6], measure, "open", 9);
-        row->cells[7].text = show_why(measure);
+        doc_row_of(d, t, fields, &(struct json_row){.of = measure});
     }
-}
-
-/* Observed and binomial spread of a group of cells. */
-static void spread_row(struct doc *d, struct doc_table *t, const char *of, const cJSON *spread)
-{
-    struct doc_row *row = doc_row(d, t);
-    row->cells[0].text = of;
-    show_short(d, &row->cells[1], spread, "n_cells", 9);
-    show_short(d, &row->cells[2], spread, "n_items", 9);
-    show_short(d, &row->cells[3], spread, "sd", 3);
-    show_short(d, &row->cells[4], spread, "sd_binomial", 3);
-    show_short(d, &row->cells[5], spread, "chi2", 4);
-    show_short(d, &row->cells[6], spread, "df", 9);
-    show_short(d, &row->cells[7], spread, "p_lower", 3);
-    row->cells[8].text = show_why(spread);
 }
 
 /* The ratio of the two spreads, for the figure. */
@@ -189,70 +183,81 @@ static void add_spread_figure(struct doc *d, const cJSON *instrument)
 /* A measure as a whole, then its conditions. */
 void show_dispersion(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
-    static const struct doc_column columns[] = {{"Cells of", ALIGN_TEXT},
-                                                {"Cells", ALIGN_NUMBER},
-                                                {"Items", ALIGN_NUMBER},
-                                                {"s.d.", ALIGN_NUMBER},
-                                                {"s.d. if binomial", ALIGN_NUMBER},
-                                                {CHI2, ALIGN_NUMBER},
-                                                {"df", ALIGN_NUMBER},
-                                                {"P(as tight)", ALIGN_NUMBER},
-                                                {"Remark", ALIGN_TEXT}};
+    static const struct doc_field fields[] = {
+        FIELD_LABEL("Cells of"),
+        FIELD_SHORT("Cells", "n_cells", 9),
+        FIELD_SHORT("Items", "n_items", 9),
+        FIELD_SHORT("s.d.", "sd", 3),
+        FIELD_SHORT("s.d. if binomial", "sd_binomial", 3),
+        FIELD_SHORT(CHI2, "chi2", 4),
+        FIELD_SHORT("df", "df", 9),
+        FIELD_SHORT("P(as tight)", "p_lower", 3),
+        FIELD_REMARK,
+    };
     (void)m;
-    struct doc_table *t = doc_table(
+    struct doc_table *t = doc_table_of(
         d, show_id(d, instrument, ""),
         "The spread of the cells' scores against that of sampling items. A small P (as tight): the "
         "cells agree more than binomial draws would; near 1: less.",
-        columns, 9);
+        fields, ARRAY_LEN(fields));
     const cJSON *measure = NULL;
     cJSON_ArrayForEach(measure, member(instrument, "measures"))
     {
         const char *name = words_member(measure, "measure");
-        spread_row(d, t, name, member(measure, "whole"));
+        doc_row_of(d, t, fields, &(struct json_row){name, member(measure, "whole"), NULL});
         const cJSON *condition = NULL;
         cJSON_ArrayForEach(condition, member(measure, "conditions"))
         {
-            spread_row(
-                d, t, arena_printf(&d->arena, "%s, %s", name, words_member(condition, "condition")),
-                condition);
+            const char *label =
+                arena_printf(&d->arena, "%s, %s", name, words_member(condition, "condition"));
+            doc_row_of(d, t, fields, &(struct json_row){label, condition, NULL});
         }
     }
     add_spread_figure(d, instrument);
 }
 
-/* One contrast in one measure. */
-static void detectable_row(struct doc *d, struct doc_table *t, const char *contrast,
-                           const cJSON *measure)
+/* The difference that shows, by items or by replicates. */
+static void difference_cell(struct doc *d, struct doc_cell *cell, const void *row,
+                            const struct doc_field *field)
 {
-    const cJSON *items = member(measure, "by_items");
-    const cJSON *replicates = member(measure, "by_replicates");
-    double observed = member_number(measure, "observed");
-    struct doc_row *row = doc_row(d, t);
-    row->cells[0].text = contrast;
-    row->cells[1].text = words_member(measure, "measure");
-    doc_number(d, &row->cells[2], fmt_signed(&d->arena, observed, 4), observed);
-    show_short(d, &row->cells[3], items, "difference", 4);
-    show_short(d, &row->cells[4], replicates, "difference", 4);
-    /* May be astronomically large: fmt_whole() copes. */
-    double needed = member_number(items, "items_for_observed");
-    doc_number(d, &row->cells[5], fmt_whole(&d->arena, needed), needed);
-    /* One remark for the row; instruments.json has both. */
-    row->cells[6].text = show_why(items)[0] != '\0' ? show_why(items) : show_why(replicates);
+    show_short(d, cell, member(((const struct json_row *)row)->of, field->key), "difference", 4);
+}
+
+/* May be astronomically large: fmt_whole() copes. */
+static void needed_cell(struct doc *d, struct doc_cell *cell, const void *row,
+                        const struct doc_field *field)
+{
+    const cJSON *items = member(((const struct json_row *)row)->of, "by_items");
+    const double needed = member_number(items, field->key);
+    doc_number(d, cell, fmt_whole(&d->arena, needed), needed);
+}
+
+/* One remark for the row; instruments.json has both. */
+static void detectable_why(struct doc *d, struct doc_cell *cell, const void *row,
+                           const struct doc_field *field)
+{
+    const cJSON *measure = ((const struct json_row *)row)->of;
+    const char *by_items = show_why(member(measure, "by_items"));
+    (void)d;
+    (void)field;
+    cell->text = by_items[0] != '\0' ? by_items : show_why(member(measure, "by_replicates"));
 }
 
 /* Contrasts in the order of the program. */
 void show_detectable(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
-    static const struct doc_column columns[] = {{"Contrast", ALIGN_TEXT},
-                                                {"Measure", ALIGN_TEXT},
-                                                {"Observed", ALIGN_NUMBER},
-                                                {"Detectable, by items", ALIGN_NUMBER},
-                                                {"Detectable, by replicates", ALIGN_NUMBER},
-                                                {"Items for the observed", ALIGN_NUMBER},
-                                                {"Remark", ALIGN_TEXT}};
+    static const struct doc_field fields[] = {
+        FIELD_LABEL("Contrast"),
+        FIELD_TEXT("Measure", "measure"),
+        FIELD_SIGNED("Observed", "observed", 4),
+        {"Detectable, by items", ALIGN_NUMBER, difference_cell, "by_items", 0, NULL},
+        {"Detectable, by replicates", ALIGN_NUMBER, difference_cell, "by_replicates", 0, NULL},
+        {"Items for the observed", ALIGN_NUMBER, needed_cell, "items_for_observed", 0, NULL},
+        FIELD_OWN("Remark", ALIGN_TEXT, detectable_why),
+    };
     struct arena *a = &d->arena;
     (void)m;
-    struct doc_table *t = doc_table(
+    struct doc_table *t = doc_table_of(
         d, show_id(d, instrument, ""),
         arena_printf(a,
                      "The smallest true difference that shows with %s %% power at \xce\xb1 = %s: "
@@ -261,14 +266,15 @@ void show_detectable(struct doc *d, const struct report_model *m, const cJSON *i
                      "difference of the size that was observed.",
                      fmt_short(a, member_number(instrument, "power") * 100, 3),
                      fmt_short(a, member_number(instrument, "alpha"), 3)),
-        columns, 7);
+        fields, ARRAY_LEN(fields));
     const cJSON *contrast = NULL;
     cJSON_ArrayForEach(contrast, member(instrument, "contrasts"))
     {
         const cJSON *measure = NULL;
         cJSON_ArrayForEach(measure, member(contrast, "measures"))
         {
-            detectable_row(d, t, words_member(contrast, "contrast"), measure);
+            const char *label = words_member(contrast, "contrast");
+            doc_row_of(d, t, fields, &(struct json_row){label, measure, NULL});
         }
     }
 }

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
+#include "truthtable/report/sections/json_fields.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
@@ -133,12 +135,38 @@ static const char *how_it_ended(struct arena *a, const cJSON *attempt)
     return isfinite(code) ? arena_printf(a, "exit code %.0f", code) : "no exit seen";
 }
 
+/* The object of a row is a task, its part an attempt. */
+static void attempt_no(struct doc *d, struct doc_cell *cell, const void *row,
+                       const struct doc_field *field)
+{
+    cell->text = words_count(&d->arena, ((const struct json_row *)row)->part, field->key);
+}
+
+static void attempt_cause(struct doc *d, struct doc_cell *cell, const void *row,
+                          const struct doc_field *field)
+{
+    (void)d;
+    cell->text = member_text(((const struct json_row *)row)->part, field->key);
+}
+
+static void attempt_end(struct doc *d, struct doc_cell *cell, const void *row,
+                        const struct doc_field *field)
+{
+    (void)field;
+    cell->text = how_it_ended(&d->arena, ((const struct json_row *)row)->part);
+}
+
 /* Attempts without a result, with their cause and the task's final state. */
 static void add_ended_early(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_column columns[] = {
-        {"Cell", ALIGN_TEXT},  {"Stage", ALIGN_TEXT},        {"No.", ALIGN_NUMBER},
-        {"Cause", ALIGN_TEXT}, {"How it ended", ALIGN_TEXT}, {"Task, in the end", ALIGN_TEXT}};
+    static const struct doc_field fields[] = {
+        FIELD_TEXT("Cell", "cell"),
+        FIELD_TEXT("Stage", "stage"),
+        {"No.", ALIGN_NUMBER, attempt_no, "no", 0, NULL},
+        {"Cause", ALIGN_TEXT, attempt_cause, "cause", 0, NULL},
+        FIELD_OWN("How it ended", ALIGN_TEXT, attempt_end),
+        FIELD_TEXT("Task, in the end", "end"),
+    };
     struct doc_table *t = NULL;
     const cJSON *task = NULL;
     cJSON_ArrayForEach(task, member(m->provenance, "tasks"))
@@ -150,19 +178,11 @@ static void add_ended_early(struct doc *d, const struct report_model *m)
                 continue;
             }
             if (t == NULL) {
-                t = doc_table(d, "attempts-ended-early",
-                              "Every attempt that did not end with a result.", columns, 6);
+                t = doc_table_of(d, "attempts-ended-early",
+                                 "Every attempt that did not end with a result.", fields,
+                                 ARRAY_LEN(fields));
             }
-            const char *cell = member_text(task, "cell");
-            const char *stage = member_text(task, "stage");
-            const char *end = member_text(task, "end");
-            struct doc_row *row = doc_row(d, t);
-            row->cells[0].text = cell == NULL ? FMT_NONE : cell;
-            row->cells[1].text = stage == NULL ? FMT_NONE : stage;
-            row->cells[2].text = words_count(&d->arena, attempt, "no");
-            row->cells[3].text = member_text(attempt, "cause");
-            row->cells[4].text = how_it_ended(&d->arena, attempt);
-            row->cells[5].text = end == NULL ? FMT_NONE : end;
+            doc_row_of(d, t, fields, &(struct json_row){.of = task, .part = attempt});
         }
     }
     if (t == NULL) {

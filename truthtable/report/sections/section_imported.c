@@ -6,13 +6,19 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
+#include "truthtable/report/sections/json_fields.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
 /* "mmlu", or "mmlu, hellaswag" of a file of several stages. */
-static const char *stages_of(struct arena *a, const cJSON *file)
+static void stages_cell(struct doc *d, struct doc_cell *cell, const void *row,
+                        const struct doc_field *field)
 {
+    const cJSON *file = ((const struct json_row *)row)->of;
+    struct arena *a = &d->arena;
+    (void)field;
     const cJSON *list = member(file, "stages");
     const char **names = arena_array(a, member_count(file, "stages") + 1, sizeof(*names));
     size_t n = 0;
@@ -24,7 +30,7 @@ static const char *stages_of(struct arena *a, const cJSON *file)
         }
     }
     const char *one = member_text(file, "stage");
-    return n > 0 ? words_join(a, names, n, ", ") : one != NULL ? one : FMT_NONE;
+    cell->text = n > 0 ? words_join(a, names, n, ", ") : one != NULL ? one : FMT_NONE;
 }
 
 /* How each group's score was confirmed. */
@@ -66,29 +72,32 @@ static const char *text_or_none(const cJSON *file, const char *key)
     return text == NULL ? FMT_NONE : text;
 }
 
+static void checked_cell(struct doc *d, struct doc_cell *cell, const void *row,
+                         const struct doc_field *field)
+{
+    (void)field;
+    cell->text = checked_of(&d->arena, ((const struct json_row *)row)->of);
+}
+
 /* One row for each file. */
 static void add_files(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_column columns[] = {{"File", ALIGN_TEXT},
-                                                {"Kind", ALIGN_TEXT},
-                                                {"Cell", ALIGN_TEXT},
-                                                {"Stages", ALIGN_TEXT},
-                                                {"Recomputed", ALIGN_TEXT}};
-    struct arena *a = &d->arena;
+    static const struct doc_field fields[] = {
+        FIELD_TEXT("File", "path"),
+        FIELD_TEXT("Kind", "kind"),
+        FIELD_TEXT("Cell", "cell"),
+        FIELD_OWN("Stages", ALIGN_TEXT, stages_cell),
+        FIELD_OWN("Recomputed", ALIGN_TEXT, checked_cell),
+    };
     struct doc_table *t =
-        doc_table(d, "files",
-                  "Every file that a record comes from. Scores and standard errors that its "
-                  "samples, or the tasks of a group, do not give would have been refused.",
-                  columns, 5);
+        doc_table_of(d, "files",
+                     "Every file that a record comes from. Scores and standard errors that its "
+                     "samples, or the tasks of a group, do not give would have been refused.",
+                     fields, ARRAY_LEN(fields));
     const cJSON *file = NULL;
     cJSON_ArrayForEach(file, member(m->imported, "files"))
     {
-        struct doc_row *row = doc_row(d, t);
-        row->cells[0].text = text_or_none(file, "path");
-        row->cells[1].text = text_or_none(file, "kind");
-        row->cells[2].text = text_or_none(file, "cell");
-        row->cells[3].text = stages_of(a, file);
-        row->cells[4].text = checked_of(a, file);
+        doc_row_of(d, t, fields, &(struct json_row){.of = file});
     }
 }
 

@@ -10,6 +10,7 @@
 #include "prereg/program/condition_names.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/sections/instrument_blocks.h"
+#include "truthtable/report/sections/json_fields.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
@@ -107,39 +108,40 @@ static void add_instrument(struct doc *d, const struct report_model *m, const cJ
     }
 }
 
-/* One forecast with its outcome and scores. */
-static void add_forecast(struct doc *d, struct doc_table *t, const cJSON *forecast)
+/* A forecast that was amended says so beside its name. */
+static void forecast_name(struct doc *d, struct doc_cell *cell, const void *row,
+                          const struct doc_field *field)
 {
-    static const struct show_words words = {"came true", "did not", "not known: not scored"};
-    struct doc_row *row = doc_row(d, t);
-    const cJSON *outcome = member(forecast, "outcome");
+    const cJSON *forecast = ((const struct json_row *)row)->of;
+    const char *name = words_member(forecast, field->key);
     const char *declared = member_text(forecast, "declared");
-    /* A forecast that was amended says so beside its name. */
     const bool as_locked = declared == NULL || strcmp(declared, "locked") == 0;
-    row->cells[0].text =
-        as_locked ? words_member(forecast, "name")
-                  : arena_printf(&d->arena, "%s (%s)", words_member(forecast, "name"), declared);
-    row->cells[1].text = words_member(forecast, "condition");
-    show_short(d, &row->cells[2], forecast, "confidence", 4);
-    show_flag(d, &row->cells[3], forecast, "outcome", &words);
-    row->cells[3].tone = cJSON_IsTrue(outcome)    ? TONE_GOOD
-                         : cJSON_IsFalse(outcome) ? TONE_PLAIN
-                                                  : TONE_WARN;
-    double brier = member_number(forecast, "brier");
-    double bits = member_number(forecast, "bits");
-    doc_number(d, &row->cells[4], fmt_fixed(&d->arena, brier, 4), brier);
-    doc_number(d, &row->cells[5], fmt_fixed(&d->arena, bits, 3), bits);
-    row->cells[6].text = show_why(forecast);
+    cell->text = as_locked ? name : arena_printf(&d->arena, "%s (%s)", name, declared);
+}
+
+static void forecast_outcome(struct doc *d, struct doc_cell *cell, const void *row,
+                             const struct doc_field *field)
+{
+    const cJSON *outcome = member(((const struct json_row *)row)->of, field->key);
+    json_field_flag(d, cell, row, field);
+    cell->tone = cJSON_IsTrue(outcome)    ? TONE_GOOD
+                 : cJSON_IsFalse(outcome) ? TONE_PLAIN
+                                          : TONE_WARN;
 }
 
 /* The table, and the total score below it. */
 static void add_forecasts(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_column columns[] = {
-        {"Forecast", ALIGN_TEXT},     {"Condition, as stated", ALIGN_TEXT},
-        {"Confidence", ALIGN_NUMBER}, {"Came true?", ALIGN_TEXT},
-        {"Brier", ALIGN_NUMBER},      {"Bits", ALIGN_NUMBER},
-        {"Why", ALIGN_TEXT}};
+    static const struct show_words words = {"came true", "did not", "not known: not scored"};
+    static const struct doc_field fields[] = {
+        {"Forecast", ALIGN_TEXT, forecast_name, "name", 0, NULL},
+        FIELD_TEXT("Condition, as stated", "condition"),
+        FIELD_SHORT("Confidence", "confidence", 4),
+        {"Came true?", ALIGN_TEXT, forecast_outcome, "outcome", 0, &words},
+        FIELD_FIXED("Brier", "brier", 4),
+        FIELD_FIXED("Bits", "bits", 3),
+        FIELD_OWN("Why", ALIGN_TEXT, json_field_why),
+    };
     const cJSON *list = member(m->instruments, "forecasts");
     const cJSON *score = member(m->instruments, "forecast_score");
     if (cJSON_GetArraySize(list) == 0) {
@@ -147,15 +149,15 @@ static void add_forecasts(struct doc *d, const struct report_model *m)
     }
     doc_subsection(d, "Forecasts");
     struct doc_table *t =
-        doc_table(d, "forecasts",
-                  "What was forecast, with what confidence, and what came. Brier: "
-                  "the squared distance of the confidence from what came (0 is "
-                  "best, 1 worst); bits: its surprise.",
-                  columns, 7);
+        doc_table_of(d, "forecasts",
+                     "What was forecast, with what confidence, and what came. Brier: "
+                     "the squared distance of the confidence from what came (0 is "
+                     "best, 1 worst); bits: its surprise.",
+                     fields, ARRAY_LEN(fields));
     const cJSON *forecast = NULL;
     cJSON_ArrayForEach(forecast, list)
     {
-        add_forecast(d, t, forecast);
+        doc_row_of(d, t, fields, &(struct json_row){.of = forecast});
     }
     doc_paragraph(d, "%s of %s scored: mean Brier %s, %s bits together.",
                   words_count(&d->arena, score, "scored"), words_count(&d->arena, score, "stated"),

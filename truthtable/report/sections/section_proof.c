@@ -5,7 +5,9 @@
  */
 #include <math.h>
 
+#include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
+#include "truthtable/report/sections/json_fields.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
@@ -25,53 +27,43 @@ static void add_table_proof(struct doc *d, const cJSON *table)
 /* How each outcome can come about, with the scores of a witness. */
 static void add_outcomes(struct doc *d, const cJSON *outcomes)
 {
-    static const struct doc_column columns[] = {{"Outcome", ALIGN_TEXT},
-                                                {"Reach", ALIGN_TEXT},
-                                                {"Scores under which it fires", ALIGN_TEXT}};
-    struct doc_table *t = doc_table(d, "reach",
-                                    "Which outcomes can come about: for each, made-up scores that "
-                                    "lead to it, found by a search without any data (one "
-                                    "score a condition, in their order).",
-                                    columns, 3);
+    static const struct doc_field fields[] = {
+        FIELD_TEXT("Outcome", "name"),
+        FIELD_TEXT("Reach", "reach"),
+        {"Scores under which it fires", ALIGN_TEXT, json_field_words, "scores", 0, NULL},
+    };
+    struct doc_table *t =
+        doc_table_of(d, "reach",
+                     "Which outcomes can come about: for each, made-up scores that "
+                     "lead to it, found by a search without any data (one "
+                     "score a condition, in their order).",
+                     fields, ARRAY_LEN(fields));
     const cJSON *outcome = NULL;
     cJSON_ArrayForEach(outcome, outcomes)
     {
-        const char *name = member_text(outcome, "name");
-        const char *reach = member_text(outcome, "reach");
-        const char *scores = member_text(outcome, "scores");
-        struct doc_row *row = doc_row(d, t);
-        row->cells[0].text = name == NULL ? FMT_NONE : name;
-        row->cells[1].text = reach == NULL ? FMT_NONE : reach;
-        row->cells[2].text = scores == NULL ? "" : scores;
+        doc_row_of(d, t, fields, &(struct json_row){.of = outcome});
     }
 }
 
 /* What floors and design can resolve. */
 static void add_resolution(struct doc *d, const cJSON *measures)
 {
-    static const struct doc_column columns[] = {{"Measure", ALIGN_TEXT},
-                                                {"Floor over chance", ALIGN_NUMBER},
-                                                {"Smallest detectable difference", ALIGN_NUMBER}};
-    struct arena *a = &d->arena;
-    struct doc_table *t = doc_table(d, "resolution",
-                                    "What the floors and the design can resolve: the floor over "
-                                    "chance in binomial standard errors, and the smallest "
-                                    "difference of two arms that shows with 80 % power at \xce\xb1 "
-                                    "= .05, from item sampling alone.",
-                                    columns, 3);
+    static const struct doc_field fields[] = {
+        FIELD_TEXT("Measure", "name"),
+        FIELD_SIGMA("Floor over chance", "floor_above_chance"),
+        FIELD_FIXED("Smallest detectable difference", "detectable_difference", 4),
+    };
+    struct doc_table *t =
+        doc_table_of(d, "resolution",
+                     "What the floors and the design can resolve: the floor over "
+                     "chance in binomial standard errors, and the smallest "
+                     "difference of two arms that shows with 80 % power at \xce\xb1 "
+                     "= .05, from item sampling alone.",
+                     fields, ARRAY_LEN(fields));
     const cJSON *measure = NULL;
     cJSON_ArrayForEach(measure, measures)
     {
-        const char *name = member_text(measure, "name");
-        double sigma = member_number(measure, "floor_above_chance");
-        struct doc_row *row = doc_row(d, t);
-        row->cells[0].text = name == NULL ? FMT_NONE : name;
-        double least = member_number(measure, "detectable_difference");
-        doc_number(d, &row->cells[1],
-                   isfinite(sigma) ? arena_printf(a, "%s\xcf\x83", fmt_signed(a, sigma, 2))
-                                   : FMT_NONE,
-                   sigma);
-        doc_number(d, &row->cells[2], fmt_fixed(a, least, 4), least);
+        doc_row_of(d, t, fields, &(struct json_row){.of = measure});
     }
 }
 

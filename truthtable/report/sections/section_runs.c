@@ -4,6 +4,7 @@
 #include "base/xalloc.h"
 #include "prereg/program/run_change.h"
 #include "truthtable/report/document/fmt.h"
+#include "truthtable/report/sections/json_fields.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
@@ -19,59 +20,81 @@ static const char *text_of(struct arena *a, part_fn *part, const cJSON *run)
     return kept;
 }
 
+static void settings_cell(struct doc *d, struct doc_cell *cell, const void *row,
+                          const struct doc_field *field)
+{
+    (void)field;
+    cell->text = text_of(&d->arena, run_change_settings, ((const struct json_row *)row)->of);
+}
+
+static void blocked_cell(struct doc *d, struct doc_cell *cell, const void *row,
+                         const struct doc_field *field)
+{
+    json_field_count(d, cell, row, field);
+    cell->tone =
+        member_number(((const struct json_row *)row)->of, field->key) > 0 ? TONE_WARN : TONE_PLAIN;
+}
+
+static void tasks_cell(struct doc *d, struct doc_cell *cell, const void *row,
+                       const struct doc_field *field)
+{
+    (void)field;
+    cell->text = text_of(&d->arena, run_change_tasks, ((const struct json_row *)row)->of);
+}
+
 /* One row for each [run] that was in force. */
 static void add_list(struct doc *d, const cJSON *runs)
 {
-    static const struct doc_column columns[] = {{"From row", ALIGN_NUMBER},
-                                                {"[run]", ALIGN_TEXT},
-                                                {"Blocked", ALIGN_NUMBER},
-                                                {"Which", ALIGN_TEXT}};
+    static const struct doc_field fields[] = {
+        FIELD_COUNT("From row", "row"),
+        FIELD_OWN("[run]", ALIGN_TEXT, settings_cell),
+        {"Blocked", ALIGN_NUMBER, blocked_cell, "blocked", 0, NULL},
+        FIELD_OWN("Which", ALIGN_TEXT, tasks_cell),
+    };
     const cJSON *run = NULL;
-    struct doc_table *t = doc_table(
-        d, "runs",
-        "Every [run] that stood, from which row of the journal on, and the tasks that were blocked "
-        "under it, those that were tried again later among them.",
-        columns, 4);
+    struct doc_table *t = doc_table_of(d, "runs",
+                                       "Every [run] that was in force, from which row of the "
+                                       "journal on, and the tasks that were blocked "
+                                       "under it, those that were tried again later among them.",
+                                       fields, ARRAY_LEN(fields));
     cJSON_ArrayForEach(run, runs)
     {
-        struct doc_row *row = doc_row(d, t);
-        const double blocked = member_number(run, "blocked");
-        doc_number(d, &row->cells[0], words_count(&d->arena, run, "row"),
-                   member_number(run, "row"));
-        row->cells[1].text = text_of(&d->arena, run_change_settings, run);
-        doc_number(d, &row->cells[2], words_count(&d->arena, run, "blocked"), blocked);
-        row->cells[2].tone = blocked > 0 ? TONE_WARN : TONE_PLAIN;
-        row->cells[3].text = text_of(&d->arena, run_change_tasks, run);
+        doc_row_of(d, t, fields, &(struct json_row){.of = run});
     }
+}
+
+static void narrower_cell(struct doc *d, struct doc_cell *cell, const void *row,
+                          const struct doc_field *field)
+{
+    json_field_text(d, cell, row, field);
+    cell->tone = TONE_BAD;
 }
 
 /* Tasks that were lost under limits narrower than those of their siblings. */
 static void add_narrower(struct doc *d, const cJSON *tasks)
 {
-    static const struct doc_column columns[] = {
-        {"Cell", ALIGN_TEXT}, {"Stage", ALIGN_TEXT}, {"Cause", ALIGN_TEXT}, {"Limits", ALIGN_TEXT}};
+    static const struct doc_field fields[] = {
+        FIELD_TEXT("Cell", "cell"),
+        FIELD_TEXT("Stage", "stage"),
+        FIELD_TEXT("Cause", "cause"),
+        {"Limits", ALIGN_TEXT, narrower_cell, "narrower", 0, NULL},
+    };
     struct doc_table *t = NULL;
     const cJSON *task = NULL;
     cJSON_ArrayForEach(task, tasks)
     {
-        const char *limits = member_text(task, "narrower");
-        if (limits == NULL) {
+        if (member_text(task, "narrower") == NULL) {
             continue;
         }
         if (t == NULL) {
-            t = doc_table(d, "narrower",
-                          "Tasks that were lost under narrower limits than others of their stage "
-                          "had. That is a person's choice: they are not excluded, and what they "
-                          "measure is undetermined.",
-                          columns, 4);
+            t = doc_table_of(
+                d, "narrower",
+                "Tasks that were lost under narrower limits than others of their stage "
+                "had. That is a person's choice: they are not excluded, and what they "
+                "measure is undetermined.",
+                fields, ARRAY_LEN(fields));
         }
-        const char *const texts[] = {member_text(task, "cell"), member_text(task, "stage"),
-                                     member_text(task, "cause"), limits};
-        struct doc_row *row = doc_row(d, t);
-        for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-            row->cells[i].text = texts[i] == NULL ? FMT_NONE : texts[i];
-        }
-        row->cells[3].tone = TONE_BAD;
+        doc_row_of(d, t, fields, &(struct json_row){.of = task});
     }
 }
 
