@@ -387,8 +387,8 @@ int dir_check_private(const char *path, struct err *err)
     if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
         return err_set(
             err, ERR_REFUSED,
-            "%s has mode %04o: others may write to it; chmod 0700 it, once you have made "
-            "sure that no other user did",
+            "%s has mode %04o: others may write to it; chmod 0700 it, once you have made sure that "
+            "no other user did",
             path, (unsigned)(st.st_mode & 07777));
     }
     return 0;
@@ -421,9 +421,9 @@ int dir_check_keeps(const char *path, struct err *err)
     }
     if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (st.st_mode & S_ISVTX) == 0) {
         return err_set(err, ERR_REFUSED,
-                       "%s has mode %04o: others may write to it, and replace what is in it; "
-                       "chmod 0700 it, or set its sticky bit (chmod +t), once you have made sure "
-                       "that no other user did",
+                       "%s has mode %04o: others may write to it, and replace what is in it; chmod "
+                       "0700 it, or set its sticky bit (chmod +t), once you have made sure that no "
+                       "other user did",
                        path, (unsigned)(st.st_mode & 07777));
     }
     return 0;

@@ -21,8 +21,8 @@ int cmd_sign(const struct ctl_options *o, enum exit_code *code, struct err *err)
     }
     if (file_kind_at(o->args[0]) != FILE_FOLDER) {
         return err_set(err, ERR_USAGE,
-                       "%s is not a folder: a receipt is signed in its folder, and "
-                       "the .tar beside it is rewritten",
+                       "%s is not a folder: a receipt is signed in its folder, and the .tar beside "
+                       "it is rewritten",
                        o->args[0]);
     }
     char *folder = realpath(o->args[0], NULL); /* "." too: the tar is beside it */

@@ -240,8 +240,7 @@ static void say(const cJSON *answer)
     strbuf_adds(&sb, "the whole program: ");
     strbuf_add_count(&sb, answer_int(answer, "tasks", 0), "task", "tasks");
     strbuf_addf(&sb,
-                ", about %s one after another, %s of memory for the "
-                "largest, about %s of disk\n",
+                ", about %s one after another, %s of memory for the largest, about %s of disk\n",
                 span == NULL ? "an unknown time" : span, peak == NULL ? "an unknown amount" : peak,
                 disk == NULL ? "an unknown amount" : disk);
     out_text(&sb);

@@ -254,8 +254,8 @@ static int read_history(struct making *m)
     const struct program_row *s = &m->history.status;
     if (rc == 0 && !s->unsealed && !s->unblinded) {
         rc = err_set(m->err, ERR_REFUSED,
-                     "the scores are sealed: nothing of them leaves before "
-                     "all counted tasks have ended");
+                     "the scores are sealed: nothing of them leaves before all counted tasks have "
+                     "ended");
     } else if (rc == 0 && !s->verdict) {
         rc = err_set(m->err, ERR_REFUSED, "there is no verdict yet");
     }

@@ -447,8 +447,8 @@ static void status_verdict(struct strbuf *sb, const struct term *t, const cJSON 
         strbuf_addf(sb, "report:  %s\n", answer_text(summary, "report", "is being written"));
     } else {
         strbuf_addf(sb,
-                    "report:  %s. The verdict stands; the daemon tries again, "
-                    "`preregctl report %s` does so at once\n",
+                    "report:  %s. The verdict stands; the daemon tries again, `preregctl report "
+                    "%s` does so at once\n",
                     why, answer_text(summary, "id", ""));
     }
 }

@@ -86,8 +86,7 @@ static int read_then(struct amend_job *j)
     if (rc == 0 && !program_same_run(p->bundle->program, j->now->program)) {
         rc = err_set(&j->err, ERR_REFUSED,
                      "its [run] differs, too, and an amendment does not cover [run]: `preregd "
-                     "submit` of the present "
-                     "program changes it");
+                     "submit` of the present program changes it");
     }
     return rc;
 }

@@ -41,16 +41,15 @@ static int give_up(struct lost_job *j, cJSON **result)
         shell_link_result(j->shell, &link);
         return err_set(
             &j->err, ERR_REFUSED,
-            "the result of %.100s is what was accepted, and is linked again: it cannot be "
-            "given up (`preregctl resume` if the program waits)",
+            "the result of %.100s is what was accepted, and is linked again: it cannot be given up "
+            "(`preregctl resume` if the program waits)",
             j->one.items[0].task);
     }
     if (j->rc != ERR_LOCK) { /* it cannot be read now, which proves nothing */
         struct err why = j->err;
         return err_set(
             &j->err, ERR_REFUSED,
-            "%.80s is not given up: whether its result is gone cannot be determined now. "
-            "%.150s",
+            "%.80s is not given up: whether its result is gone cannot be determined now. %.150s",
             j->one.items[0].task, why.msg);
     }
     int rc = pump_request(j->shell->pump, &ev, &j->err);
@@ -97,8 +96,8 @@ int answer_lost(struct answer_context *ctx, const cJSON *params, cJSON **result,
     if (hosted_is_check(h, task) || h->tasks[task].state != TASK_DONE) {
         return err_set(
             err, ERR_REFUSED,
-            "%.120s is not done: only an accepted result can be lost (`preregctl cancel` "
-            "gives up what has none)",
+            "%.120s is not done: only an accepted result can be lost (`preregctl cancel` gives up "
+            "what has none)",
             name);
     }
     rc = inputs_of_one(ctx->shell->store, h, task, &one, err);

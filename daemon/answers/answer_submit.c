@@ -126,8 +126,8 @@ static int check_allowed_head(struct submit_job *j, const char *head)
     return j->head == NULL || strcmp(j->head, head) == 0
                ? 0
                : err_set(&j->err, ERR_REFUSED,
-                         "the program was amended while it was being submitted: its head was "
-                         "%.16s and is %.16s now; run submit again",
+                         "the program was amended while it was being submitted: its head was %.16s "
+                         "and is %.16s now; run submit again",
                          j->head, head);
 }
 
@@ -313,8 +313,8 @@ static int check_not_amended(const struct submit_job *j, struct err *err)
     int rc = file_kind_at(first) == FILE_ABSENT
                  ? 0
                  : err_set(err, ERR_LOCK,
-                           "it has been amended (`preregctl diff`), and %s cannot be read as "
-                           "such: see `preregctl status`",
+                           "it has been amended (`preregctl diff`), and %s cannot be read as such: "
+                           "see `preregctl status`",
                            j->folder);
     free(first);
     free(amendments);

@@ -45,8 +45,8 @@ static int make_text(struct again *a, const struct plan_program *submitted, stru
         }
         if (rc != 0) {
             (void)err_wrap(err,
-                           "the [run] of %s cannot be put into the amended program: change it "
-                           "in a copy of %s and submit that",
+                           "the [run] of %s cannot be put into the amended program: change it in a "
+                           "copy of %s and submit that",
                            a->path, path);
         }
     }

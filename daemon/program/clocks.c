@@ -18,8 +18,8 @@ static void note(struct hosted *h, const char *when, struct wall_time now)
     clock_wall_text(h->latest, there);
     clock_wall_text(now, here);
     free(h->clock_why);
-    h->clock_why = xasprintf("the clock was at %s %s, its journal at %s: its rows keep "
-                             "that time, with the clock's beside it, until the clock has passed it",
+    h->clock_why = xasprintf("the clock was at %s %s, its journal at %s: its rows keep that time, "
+                             "with the clock's beside it, until the clock has passed it",
                              here, when, there);
     log_warn("%s: %s", h->id, h->clock_why);
     h->clock_behind = true;

@@ -173,9 +173,8 @@ int rpc_owner_unreachable(const char *state_folder, struct err *err)
     return rc != 0 ? rc
                    : err_set(err, ERR_NO_DAEMON,
                              "preregd (process %ld) does not listen at %s/" LAYOUT_SOCKET
-                             ": it is starting, or "
-                             "makes a deleted socket again within seconds. If not: `kill %ld`, "
-                             "then `preregd serve`",
+                             ": it is starting, or makes a deleted socket again within seconds. If "
+                             "not: `kill %ld`, then `preregd serve`",
                              pid, state_folder, pid);
 }
 

@@ -98,8 +98,8 @@ static void take_folder(struct reading *r, const struct toml_node *n)
         char *path = path_join(real, path_name(n->string));
         if (state != NULL && is_in_state(path, state)) {
             fault(r, n,
-                  "serve.folder: expected a folder outside of the state folder, which stays "
-                  "closed to others");
+                  "serve.folder: expected a folder outside of the state folder, which stays closed "
+                  "to others");
         }
         free(r->out->readers.folder);
         r->out->readers.folder = path;
@@ -132,8 +132,8 @@ static void take_serve(struct reading *r, const struct toml_node *serve)
     }
     if (r->diag->n_errors == 0 && r->out->readers.n_groups > 0 && folder == NULL) {
         fault(r, readers,
-              "serve.readers: serve.folder is missing: an absolute path outside of the "
-              "state folder, where readers find the socket");
+              "serve.readers: serve.folder is missing: an absolute path outside of the state "
+              "folder, where readers find the socket");
     }
 }
 

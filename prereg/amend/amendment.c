@@ -204,9 +204,8 @@ static int check_head(const cJSON *a, char hex[DIGEST_HEX_SIZE], struct err *err
         digest_hex(&d, hex);
         if (json_get_string(a, "head", &head, err) != 0 || strcmp(head, hex) != 0) {
             rc = err_set(err, ERR_LOCK,
-                         "it was changed after it was made: its head is %.16s, not "
-                         "%.16s",
-                         hex, head == NULL ? "none" : head);
+                         "it was changed after it was made: its head is %.16s, not %.16s", hex,
+                         head == NULL ? "none" : head);
         }
     }
     strbuf_release(&text);

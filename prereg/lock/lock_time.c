@@ -30,7 +30,7 @@ int lock_check_time(const struct lock *lock, struct wall_time now, struct err *e
     clock_wall_text(now, here);
     return err_set(
         err, ERR_LOCK,
-        "the lock was made at %s, and this machine's clock says %s: set the clock right, "
-        "or, when it was the locker's that was wrong, lock again",
+        "the lock was made at %s, and this machine's clock says %s: set the clock right, or, when "
+        "it was the locker's that was wrong, lock again",
         time->valuestring, here);
 }

@@ -158,8 +158,8 @@ static int repair(const struct object_home *home, size_t stage, size_t i, const 
         digest_hex(want, hex);
         rc = err_set(
             err, ERR_LOCK,
-            "the copy of \"%.60s\" in objects/%.8s... is not what was locked, and %.100s is "
-            "no longer either: put one of them back",
+            "the copy of \"%.60s\" in objects/%.8s... is not what was locked, and %.100s is no "
+            "longer either: put one of them back",
             arg, hex, source == NULL ? "its source" : source);
     }
     free(source);

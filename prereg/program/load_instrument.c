@@ -157,8 +157,7 @@ void load_mixed(struct load *l, const struct toml_node *t)
     for (size_t i = 0; fixed != NULL && i < fixed->n_items; i++) {
         if (strcmp(fixed->items[i]->string, random->string) == 0) {
             load_error(l, random,
-                       "\"%.80s\" is among the fixed terms: its levels would be fitted "
-                       "twice",
+                       "\"%.80s\" is among the fixed terms: its levels would be fitted twice",
                        random->string);
         }
     }
@@ -219,8 +218,8 @@ void load_connector(struct load *l, const struct toml_node *t)
         check_two_arms(l, t);
     } else if (instrument_main_contrast(l->p) == INDEX_NONE) {
         load_error_key(l, t,
-                       "\"contrast\" is missing: no counter binds, and not one contrast "
-                       "alone is between two levels");
+                       "\"contrast\" is missing: no counter binds, and not one contrast alone is "
+                       "between two levels");
     }
     const struct toml_node *sources = load_member(l, t, "sources", TOML_TABLE);
     if (sources != NULL) {

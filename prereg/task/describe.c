@@ -298,9 +298,9 @@ static void check_solved_of(struct asking *a, const cJSON *solved, size_t stage,
         const cJSON *b_value = json_member(own, m->string);
         if (a_value != b_value && !json_equal(a_value, b_value)) {
             char *text =
-                xasprintf("%.100s: --describe answers with one value under \"params\", and "
-                          "the plan gives each replicate its own: all would run with that "
-                          "one; answer only with what the worker solves",
+                xasprintf("%.100s: --describe answers with one value under \"params\", and the "
+                          "plan gives each replicate its own: all would run with that one; answer "
+                          "only with what the worker solves",
                           m->string);
             const struct answer_fault fault = {.level = DIAG_ERROR, .text = text, .key = m->string};
             say_of(a, &fault, stage, condition);

@@ -259,8 +259,8 @@ static int check_inputs(const struct task_result *t, const cJSON *o, struct err 
         }
         if (!found) {
             return err_set(err, ERR_LOCK,
-                           "it read %.16s... of \"%.60s\", whose accepted result has no "
-                           "such artifact",
+                           "it read %.16s... of \"%.60s\", whose accepted result has no such "
+                           "artifact",
                            m->valuestring, m->string);
         }
     }

@@ -111,8 +111,8 @@ int rebuild_check_space(const char *dir, struct err *err)
     }
     return err_set(
         err, ERR_NO_SPACE,
-        "rebuild needs about %lld MiB of free disk in %s, %lld MiB are free: nothing was "
-        "changed; make room and try again",
+        "rebuild needs about %lld MiB of free disk in %s, %lld MiB are free: nothing was changed; "
+        "make room and try again",
         (long long)(need >> 20) + 1, dir, (long long)(free_bytes >> 20));
 }
 

@@ -300,8 +300,8 @@ static int rebuild_one(struct rebuilding *r, struct err *err)
 {
     if (imported_is_folder(r->folder)) {
         return err_set(err, ERR_REFUSED,
-                       "it is an imported program and was never executed: its "
-                       "folder does not belong here");
+                       "it is an imported program and was never executed: its folder does not "
+                       "belong here");
     }
     rebuild_heal_amendments(r);
     int rc = load_program(r, err);

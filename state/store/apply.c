@@ -212,11 +212,9 @@ static int settle_stage(struct store *store, uint32_t program, int64_t stage, co
     strbuf_addf(
         &sql,
         "UPDATE tasks SET state='ready' WHERE program=%u AND state='waiting' AND task %% (SELECT "
-        "n_stages "
-        "FROM programs WHERE no=%u) = %lld AND NOT EXISTS (SELECT 1 FROM tasks d JOIN stages s ON "
-        "s.program=d.program AND s.stage IN (%s) WHERE d.program=%u AND d.task = tasks.task - %lld "
-        "+ s.stage "
-        "AND d.state <> 'done')",
+        "n_stages FROM programs WHERE no=%u) = %lld AND NOT EXISTS (SELECT 1 FROM tasks d JOIN "
+        "stages s ON s.program=d.program AND s.stage IN (%s) WHERE d.program=%u AND d.task = "
+        "tasks.task - %lld + s.stage AND d.state <> 'done')",
         program, program, (long long)stage, after, program, (long long)stage);
     int rc = sql_exec(store->db, sql.buf, err);
     strbuf_release(&sql);

@@ -78,9 +78,7 @@ static int refuse_second(const char *dir, const char *lock, struct err *err)
     long pid = file_read(lock, 64, &text, &ignored) == 0 ? strtol(text.buf, NULL, 10) : 0;
     strbuf_release(&text);
     return pid > 0 ? err_set(err, ERR_BUSY,
-                             "another preregd (process %ld) serves the state folder "
-                             "%s",
-                             pid, dir)
+                             "another preregd (process %ld) serves the state folder %s", pid, dir)
                    : err_set(err, ERR_BUSY, "another preregd serves the state folder %s", dir);
 }
 

@@ -60,8 +60,8 @@ static int check_rows(struct store *store, uint32_t program, int64_t n_rows, str
     bool row = true;
     int64_t expected = 1;
     int rc = sql_prepare(store->db,
-                         "SELECT seq, hash, line FROM journal WHERE program=?1 AND seq<=?2 "
-                         "ORDER BY seq",
+                         "SELECT seq, hash, line FROM journal WHERE program=?1 AND seq<=?2 ORDER "
+                         "BY seq",
                          &stmt, err);
     if (rc == 0) {
         sql_bind_int(stmt, 1, program);
@@ -139,8 +139,8 @@ static int check_end_of_file(const struct journal_file *f, struct err *err)
                          f->path, (long long)f->committed.n_rows)
                : err_set(
                      err, ERR_BUSY,
-                     "%s goes on after row %lld, the last of the database, as a crash leaves "
-                     "it, or a process that still writes: the next start adopts or refuses what "
+                     "%s goes on after row %lld, the last of the database, as a crash leaves it, "
+                     "or a process that still writes: the next start adopts or refuses what "
                      "follows",
                      f->path, (long long)f->committed.n_rows);
 }

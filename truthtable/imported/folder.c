@@ -135,8 +135,8 @@ static void compare_times(const struct folder_spec *spec, struct import *im)
     }
     if (n_before > 0) {
         import_warn(im,
-                    "%zu of %zu results files say that they were made before the plan was "
-                    "locked (%s)",
+                    "%zu of %zu results files say that they were made before the plan was locked "
+                    "(%s)",
                     n_before, n, lock_time(spec->lock));
     }
 }

@@ -392,10 +392,8 @@ static void warn_missing(struct import *im)
         n += im->owners[i] == NULL ? 1 : 0;
     }
     if (n > 0) {
-        import_warn(im,
-                    "%zu of %zu planned %s no record: what depends on %s is "
-                    "undetermined",
-                    n, n_tasks,
+        import_warn(im, "%zu of %zu planned %s no record: what depends on %s is undetermined", n,
+                    n_tasks,
                     n_tasks == 1 ? "task has"
                     : n == 1     ? "tasks has"
                                  : "tasks have",

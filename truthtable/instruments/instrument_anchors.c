@@ -108,8 +108,8 @@ void instrument_anchors(struct told *t)
     told_number(t, "max_abs", fmax(fabs(low), fabs(high)), spread_why(&all));
     told_words(
         t->json,
-        "Scores of other models, as the program states them: shown beside ours, none of "
-        "them produced by this program.",
+        "Scores of other models, as the program states them: shown beside ours, none of them "
+        "produced by this program.",
         isfinite(low)
             ? arena_printf(a, "Our conditions lie %+.4g to %+.4g from the anchors.", low, high)
             : arena_printf(a, "Some difference is undetermined: %s.", spread_why(&all)));

@@ -255,8 +255,8 @@ const char *words_lead(struct arena *a, const struct report_model *m)
     case VERDICT_BOUND: return bound_lead(a, m);
     case VERDICT_VOID:
         return arena_printf(a,
-                            "By a locked rule: %s. No outcome is read off the table, "
-                            "whichever rows would fire.",
+                            "By a locked rule: %s. No outcome is read off the table, whichever "
+                            "rows would fire.",
                             why != NULL ? why
                                         : "the program named what must hold, and it does not");
     case VERDICT_INDETERMINATE: return indeterminate_lead(a, m);

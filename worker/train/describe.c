@@ -92,9 +92,9 @@ int train_describe(const struct worker_task *task, FILE *out, struct err *err)
         describe_facts(task, &opt, &need, &d);
         if (gemm_is_narrow())
             description_note(
-                &d, "OpenBLAS's core here is of AVX2 and the processor has AVX-512: about half "
-                    "the speed; OPENBLAS_CORETYPE = \"SkylakeX\" in the stage's env "
-                    "(locked: results depend on it) is about twice as fast");
+                &d, "OpenBLAS's core here is of AVX2 and the processor has AVX-512: about half the "
+                    "speed; OPENBLAS_CORETYPE = \"SkylakeX\" in the stage's env (locked: results "
+                    "depend on it) is about twice as fast");
     }
     int rc = description_print(&d, &faults, out, err);
     description_release(&d);

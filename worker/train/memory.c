@@ -141,8 +141,8 @@ void memory_check(const struct memory_need *need, double allowed, const struct t
     params_init(&p, NULL, faults);
     params_fault(
         &p, "memory_bytes",
-        "the run needs at least %.1f MiB (%lld parameters, %lld sequences a pass, %.1f MiB "
-        "of tokens), the task may use %.1f MiB",
+        "the run needs at least %.1f MiB (%lld parameters, %lld sequences a pass, %.1f MiB of "
+        "tokens), the task may use %.1f MiB",
         memory_least(need) / mib, (long long)model_config_total(&opt->model),
         (long long)opt->micro_batch, need->corpus / mib, allowed / mib);
 }

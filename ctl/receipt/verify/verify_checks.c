@@ -108,8 +108,7 @@ static int check_arithmetic(struct verifying *v, const cJSON *r)
     const bool holds = cJSON_IsTrue(json_member(r, "holds"));
     if (holds ? !(off <= within + slack) : off < within - slack) {
         return err_set(v->err, ERR_LOCK,
-                       "a result of apparatus.%.60s claims %s, which its value "
-                       "does not bear out",
+                       "a result of apparatus.%.60s claims %s, which its value does not bear out",
                        text_of(r, "check"), holds ? "to hold" : "not to hold");
     }
     return 0;
@@ -153,8 +152,7 @@ static int check_asked(struct verifying *v, const cJSON *r, const cJSON *plan)
     err_at(v->err, RECEIPT_PROVENANCE, 0);
     if (!cJSON_IsObject(expect)) {
         return err_set(v->err, ERR_LOCK,
-                       "apparatus.%.60s was not declared when provenance.json says it had "
-                       "a result",
+                       "apparatus.%.60s was not declared when provenance.json says it had a result",
                        text_of(r, "check"));
     }
     int rc = compare_text(v, "stage", asked, r);
@@ -163,8 +161,8 @@ static int check_asked(struct verifying *v, const cJSON *r, const cJSON *plan)
     if (rc == 0 && (number_of(expect, "value") != number_of(r, "expected") ||
                     number_of(expect, "within") != number_of(r, "within"))) {
         rc = err_set(v->err, ERR_LOCK,
-                     "a result of apparatus.%.60s was asked for another value or "
-                     "tolerance, as the plan was then",
+                     "a result of apparatus.%.60s was asked for another value or tolerance, as the "
+                     "plan was then",
                      text_of(r, "check"));
     }
     rc = rc != 0 ? rc : check_arithmetic(v, r);
@@ -185,8 +183,8 @@ static int check_numbers(struct verifying *v)
             if (!(n >= 0 && n <= last) || n != floor(n)) {
                 err_at(v->err, RECEIPT_PROVENANCE, 0);
                 return err_set(v->err, ERR_LOCK,
-                               "a result of apparatus.%.60s: \"amendment\" must be a whole "
-                               "number from 0 to %zu",
+                               "a result of apparatus.%.60s: \"amendment\" must be a whole number "
+                               "from 0 to %zu",
                                text_of(check, "name"), v->lock->n_amendments);
             }
         }
@@ -275,8 +273,8 @@ static int check_amendment(struct verifying *v, size_t number, double row)
             free(file);
             if (told == NULL) {
                 return err_set(v->err, ERR_LOCK,
-                               "it changes apparatus.%.60s, whose attempt %.0f had a "
-                               "result, and does not say so",
+                               "it changes apparatus.%.60s, whose attempt %.0f had a result, and "
+                               "does not say so",
                                check->string, no);
             }
             int rc = mismatch_trees(v->err, AMENDMENT_KNOWN, r, told);

@@ -20,8 +20,8 @@ static int check_kind(struct verifying *v)
     err_at(v->err, RECEIPT_LOCK, 0);
     if (imported_lock(v->lock) && !v->imported) {
         return err_set(v->err, ERR_LOCK,
-                       "the lock was made for imported records: nothing ran under it, and "
-                       "no receipt of an executed program goes with it");
+                       "the lock was made for imported records: nothing ran under it, and no "
+                       "receipt of an executed program goes with it");
     }
     return 0;
 }

@@ -267,8 +267,8 @@ static int check_history(struct verifying *v)
     const bool unverified = cJSON_IsString(said) && strcmp(said->valuestring, "unverified") == 0;
     if (v->history.unverified && !unverified) {
         return err_set(v->err, ERR_LOCK,
-                       "history is not \"unverified\", but the first row of the journal says "
-                       "that it was rebuilt from the cells' files");
+                       "history is not \"unverified\", but the first row of the journal says that "
+                       "it was rebuilt from the cells' files");
     }
     v->history.unverified |= unverified;
     return 0;

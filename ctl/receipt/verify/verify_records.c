@@ -296,8 +296,8 @@ static int check_verdict(struct verifying *v)
     }
     if (rc == 0 && n_near > 0) {
         verifying_says(v,
-                       "%zu %s from what is computed here beyond the "
-                       "twelfth digit, as on another processor or with another library",
+                       "%zu %s from what is computed here beyond the twelfth digit, as on another "
+                       "processor or with another library",
                        n_near,
                        text_plural((int64_t)n_near, "figure of verdict.json differs",
                                    "figures of verdict.json differ"));
@@ -335,9 +335,8 @@ static void say_coverage(struct verifying *v)
         const struct evidence_task *t = &v->evidence.tasks[i];
         if (t->narrower != NULL) {
             verifying_says(v,
-                           "%zu %s lost under narrower limits of [run] than others had, by "
-                           "a person's choice, and not excluded; the first is %.80s/%.64s: "
-                           "%.200s",
+                           "%zu %s lost under narrower limits of [run] than others had, by a "
+                           "person's choice, and not excluded; the first is %.80s/%.64s: %.200s",
                            n_narrower, text_plural((int64_t)n_narrower, "task was", "tasks were"),
                            v->program->cells[i / v->program->n_stages].name,
                            v->program->stages[i % v->program->n_stages].name, t->narrower);

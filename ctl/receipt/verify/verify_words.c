@@ -33,14 +33,14 @@ static void about_records(const struct verifying *v, cJSON *list)
                                   "of their writer, for whom no signature vouches.");
     }
     json_push_string(list,
-                     "Hosts, processors, kernels, memory and times of attempts are the "
-                     "daemon's word; the BLAS and threads that a result states were compared.");
+                     "Hosts, processors, kernels, memory and times of attempts are the daemon's "
+                     "word; the BLAS and threads that a result states were compared.");
     json_push_string(list,
                      "That no person read a sealed score in the files: reading leaves no trace.");
     if (v->other_workers) {
         json_push_string(list,
-                         "That the workers were those of the lock: attempts ran others, which "
-                         "the plan allows ([pin] workers = \"record\").");
+                         "That the workers were those of the lock: attempts ran others, which the "
+                         "plan allows ([pin] workers = \"record\").");
     }
     if (v->history.unverified) {
         json_push_string(list, "UNVERIFIED HISTORY: the journal may be incomplete: rows of it were "

@@ -253,8 +253,8 @@ static void add_trigger(struct doc *d, const cJSON *trigger)
         return;
     }
     doc_paragraph(d,
-                  "Perplexity divergence, suggestive and not binding: a ratio of %s against %s, "
-                  "so the trigger %s.%s%s",
+                  "Perplexity divergence, suggestive and not binding: a ratio of %s against %s, so "
+                  "the trigger %s.%s%s",
                   fmt_short(&d->arena, member_number(trigger, "ratio"), 4),
                   fmt_short(&d->arena, member_number(trigger, "perplexity_ratio"), 4),
                   cJSON_IsTrue(fires)    ? "FIRES"

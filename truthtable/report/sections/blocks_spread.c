@@ -115,8 +115,8 @@ void show_margins(struct doc *d, const struct report_model *m, const cJSON *inst
     (void)m;
     struct doc_table *t =
         doc_table_of(d, show_id(d, instrument, ""),
-                     "How far the cells lie from the floors, in binomial standard "
-                     "errors of the score.",
+                     "How far the cells lie from the floors, in binomial standard errors of the "
+                     "score.",
                      fields, ARRAY_LEN(fields));
     const cJSON *measure = NULL;
     cJSON_ArrayForEach(measure, member(instrument, "measures"))

@@ -87,8 +87,7 @@ void limits_of_instruments(struct doc *d, const struct report_model *m, struct d
         limit(d, list,
               arena_printf(
                   &d->arena,
-                  "%s and %s declared and are not shown: %s. The verdict does not depend "
-                  "on them.",
+                  "%s and %s declared and are not shown: %s. The verdict does not depend on them.",
                   fmt_plural(&d->arena, (int64_t)p->n_instruments, "instrument", "instruments"),
                   fmt_plural(&d->arena, (int64_t)p->n_forecasts, "forecast were", "forecasts were"),
                   why));

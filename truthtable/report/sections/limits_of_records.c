@@ -28,8 +28,8 @@ static void add_open_floor(struct doc *d, const struct report_model *m, size_t i
     if (t->n_failed == 0) {
         limit(d, list,
               arena_printf(a,
-                           "Whether any cell clears the floor of %s is not known: %s (%s). How "
-                           "far its scores are from chance is not known either.",
+                           "Whether any cell clears the floor of %s is not known: %s (%s). How far "
+                           "its scores are from chance is not known either.",
                            name,
                            t->n_open == 1
                                ? "its one gate is undetermined"
@@ -69,8 +69,8 @@ static void add_floors(struct doc *d, const struct report_model *m, struct doc_l
         limit(d, list,
               arena_printf(a,
                            "No cell clears the floor of %s: differences between conditions there "
-                           "are in the near-chance "
-                           "regime and cannot be read as differences on the construct.",
+                           "are in the near-chance regime and cannot be read as differences on the "
+                           "construct.",
                            words_join(a, silent, n, " or ")));
     }
 }

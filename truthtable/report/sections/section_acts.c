@@ -28,8 +28,8 @@ void section_acts(struct doc *d, const struct report_model *m)
     }
     struct doc_table *t = doc_table(
         d, "acts",
-        "Every cancellation, retry, pause and resumption, by the journal. What has no reason "
-        "was done by a person who gave none.",
+        "Every cancellation, retry, pause and resumption, by the journal. What has no reason was "
+        "done by a person who gave none.",
         columns, 4);
     for (size_t i = 0; i < m->acts.n; i++) {
         const struct report_act *act = &m->acts.items[i];

@@ -94,8 +94,8 @@ static void add_pooled(struct doc *d, const struct report_model *m)
     struct doc_table *t = doc_table(
         d, "contrasts-pooled",
         "Contrasts, pooled over (setting \xc3\x97 measure) pairs with replicates averaged. "
-        "\xe2\x80\x9cOver "
-        "cleared\xe2\x80\x9d takes only the measures that clear under the binding counter.",
+        "\xe2\x80\x9cOver cleared\xe2\x80\x9d takes only the measures that clear under the binding "
+        "counter.",
         columns, 9);
     const cJSON *contrast = NULL;
     cJSON_ArrayForEach(contrast, member(m->verdict, "contrasts"))
@@ -207,8 +207,8 @@ static void add_per_measure(struct doc *d, const struct report_model *m)
     struct doc_table *t =
         doc_table(d, "contrasts",
                   "Contrasts, measure by measure: mean over settings and replicates, standard "
-                  "error and t interval over replicates. "
-                  "A favoured level in brackets: the interval spans zero or does not exist.",
+                  "error and t interval over replicates. A favoured level in brackets: the "
+                  "interval spans zero or does not exist.",
                   columns, any_bayes(m) ? 9 : 8);
     const cJSON *contrast = NULL;
     cJSON_ArrayForEach(contrast, member(m->verdict, "contrasts"))

@@ -216,8 +216,7 @@ static const char *caption_of(struct arena *a, const struct report_model *m,
                             : "";
     return arena_printf(a,
                         "%s. %s the mean of a condition at the steps that all its replicates have, "
-                        "as a running mean over "
-                        "1/%zu of the points.%s",
+                        "as a running mean over 1/%zu of the points.%s",
                         title, f->n <= THIN_MAX ? "Thin: one cell each; thick:" : "Only",
                         SMOOTH_SHARE, crowd);
 }

@@ -121,8 +121,8 @@ void section_imported(struct doc *d, const struct report_model *m)
     const bool before = made != NULL && strcmp(made, "before") == 0;
     doc_section(d, "files", "Where the records come from");
     doc_paragraph(d, "Nothing was executed: no attempt, no resume, no machine is on record. The "
-                     "records are those of the files below, and every rule of the plan is "
-                     "applied to them as to records of a run.");
+                     "records are those of the files below, and every rule of the plan is applied "
+                     "to them as to records of a run.");
     struct doc_list *list = doc_facts(d);
     (void)doc_item(d, list, "label", text_or_none(m->imported, "label"));
     (void)doc_item(d, list, "imported at", text_or_none(m->imported, "imported"));

@@ -150,9 +150,9 @@ static void add_forecasts(struct doc *d, const struct report_model *m)
     doc_subsection(d, "Forecasts");
     struct doc_table *t =
         doc_table_of(d, "forecasts",
-                     "What was forecast, with what confidence, and what came. Brier: "
-                     "the squared distance of the confidence from what came (0 is "
-                     "best, 1 worst); bits: its surprise.",
+                     "What was forecast, with what confidence, and what came. Brier: the squared "
+                     "distance of the confidence from what came (0 is best, 1 worst); bits: its "
+                     "surprise.",
                      fields, ARRAY_LEN(fields));
     const cJSON *forecast = NULL;
     cJSON_ArrayForEach(forecast, list)
@@ -185,8 +185,8 @@ void section_instruments(struct doc *d, const struct report_model *m)
 {
     doc_section(d, "instruments", "Instruments: nothing here binds");
     doc_paragraph(d,
-                  "What the data say beside the verdict. The truth table has not read any of "
-                  "it, and could not: instruments are computed when the verdict stands.%s",
+                  "What the data say beside the verdict. The truth table has not read any of it, "
+                  "and could not: instruments are computed when the verdict stands.%s",
                   reads_bf10(m->program)
                       ? " Where a condition of the plan reads a bf10, the table has computed it by "
                         "itself from the records and the priors as locked."

@@ -194,8 +194,7 @@ static void add_history(struct doc *d, const struct report_model *m, struct doc_
     if (m->imported != NULL) {
         limit(d, list,
               "The records were imported: who ran what, how often, and which runs were left out is "
-              "not "
-              "known here. A results file without its samples is taken at its word.");
+              "not known here. A results file without its samples is taken at its word.");
         limit(d, list,
               "Imported records come without their items: the sampling error of a difference, "
               "paired or clustered, is not computed from items here.");

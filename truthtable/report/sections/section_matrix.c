@@ -89,8 +89,8 @@ static void add_table(struct doc *d, struct matrix *x)
     struct doc_table *t =
         doc_table(d, "difference-matrix",
                   "The difference matrix: every pair of conditions on every counted measure, mean "
-                  "\xc2\xb1 standard error over replicates. "
-                  "Marked: the largest absolute difference that is known.",
+                  "\xc2\xb1 standard error over replicates. Marked: the largest absolute "
+                  "difference that is known.",
                   columns, x->n + 1);
     for (size_t i = 0; i < x->n_pairs; i++) {
         struct doc_row *row = doc_row(d, t);

@@ -17,8 +17,7 @@ static void add_table_proof(struct doc *d, const cJSON *table)
     struct arena *a = &d->arena;
     doc_paragraph(d,
                   "The table is total: %s combinations of levels, %s without a row, %s with more "
-                  "than one. Of %s states in "
-                  "which an input stays open, %s end INDETERMINATE.",
+                  "than one. Of %s states in which an input stays open, %s end INDETERMINATE.",
                   words_count(a, table, "combinations"), words_count(a, table, "holes"),
                   words_count(a, table, "clashes"), words_count(a, table, "partial_states"),
                   words_count(a, table, "indeterminate_states"));
@@ -34,9 +33,8 @@ static void add_outcomes(struct doc *d, const cJSON *outcomes)
     };
     struct doc_table *t =
         doc_table_of(d, "reach",
-                     "Which outcomes can come about: for each, made-up scores that "
-                     "lead to it, found by a search without any data (one "
-                     "score a condition, in their order).",
+                     "Which outcomes can come about: for each, made-up scores that lead to it, "
+                     "found by a search without any data (one score a condition, in their order).",
                      fields, ARRAY_LEN(fields));
     const cJSON *outcome = NULL;
     cJSON_ArrayForEach(outcome, outcomes)

@@ -54,8 +54,8 @@ static void add_list(struct doc *d, const cJSON *runs)
     const cJSON *run = NULL;
     struct doc_table *t = doc_table_of(d, "runs",
                                        "Every [run] that was in force, from which row of the "
-                                       "journal on, and the tasks that were blocked "
-                                       "under it, those that were tried again later among them.",
+                                       "journal on, and the tasks that were blocked under it, "
+                                       "those that were tried again later among them.",
                                        fields, ARRAY_LEN(fields));
     cJSON_ArrayForEach(run, runs)
     {
@@ -89,9 +89,9 @@ static void add_narrower(struct doc *d, const cJSON *tasks)
         if (t == NULL) {
             t = doc_table_of(
                 d, "narrower",
-                "Tasks that were lost under narrower limits than others of their stage "
-                "had. That is a person's choice: they are not excluded, and what they "
-                "measure is undetermined.",
+                "Tasks that were lost under narrower limits than others of their stage had. That "
+                "is a person's choice: they are not excluded, and what they measure is "
+                "undetermined.",
                 fields, ARRAY_LEN(fields));
         }
         doc_row_of(d, t, fields, &(struct json_row){.of = task});

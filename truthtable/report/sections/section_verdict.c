@@ -404,8 +404,8 @@ static void add_rows(struct doc *d, const struct report_model *m)
     columns[n_columns - 1] = (struct doc_column){"Reading", ALIGN_TEXT};
     struct doc_table *t = doc_table(d, "truth-table",
                                     "The truth table as locked. A row fires when each of its "
-                                    "levels is possible; the outcome binds when all rows "
-                                    "that fire agree.",
+                                    "levels is possible; the outcome binds when all rows that fire "
+                                    "agree.",
                                     columns, n_columns);
     const bool is_void = m->kind == VERDICT_VOID;
     /* A void table still shows what would have fired, but never as a result. */

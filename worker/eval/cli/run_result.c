@@ -97,8 +97,7 @@ void eval_say_cost(const struct eval_session *e)
         return;
     fprintf(stderr,
             "prereg-eval: %zu items asked in %.1f s (%.1f s of processor time): %.0f requests, "
-            "%.0f tokens, of which %.0f "
-            "distinct (%.2f to 1)\n",
+            "%.0f tokens, of which %.0f distinct (%.2f to 1)\n",
             e->n_done - e->n_taken, e->seconds, e->cpu_seconds, c->requests, c->tokens,
             c->distinct_tokens, c->tokens / c->distinct_tokens);
 }

@@ -115,8 +115,8 @@ static void read_dclm(struct params *p, const struct worker_task *task, struct e
     for (size_t i = 0; i < ARRAY_LEN(others); i++)
         if (params_has(p, others[i]))
             params_fault(p, others[i],
-                         "tasks of style dclm have none: one file has their items, "
-                         "which are their examples too");
+                         "tasks of style dclm have none: one file has their items, which are their "
+                         "examples too");
 }
 
 /* limit or items, never both. */
