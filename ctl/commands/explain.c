@@ -36,6 +36,7 @@ static const struct {
     {"done", "its result was verified and accepted"},
     {"dependency", "an earlier stage of its cell has to be done first"},
     {"slots", "every slot is taken; it is next in line when one is free"},
+    {"priority", "a program of higher priority has tasks ready, which start first"},
     {"memory", "its memory does not fit beside what runs now"},
     {"paused", "its program is paused"},
     {"backoff", "its last attempt failed, and the next waits a while"},
@@ -110,7 +111,7 @@ static void say_retry(struct strbuf *sb, const cJSON *answer)
     }
 }
 
-/* Backoff, deadline, progress and stray output: each line only when it applies. */
+/* Backoff, what is ahead, deadline, progress and stray output: each line only when it applies. */
 static void say_times(struct strbuf *sb, const cJSON *answer)
 {
     char span[48];
@@ -118,6 +119,12 @@ static void say_times(struct strbuf *sb, const cJSON *answer)
     if (not_before_ms >= 0) {
         strbuf_addf(sb, "  next attempt in %s\n",
                     clock_span_text(not_before_ms, span, sizeof(span)));
+    }
+    const char *behind = answer_text(answer, "behind", NULL);
+    if (behind != NULL) {
+        strbuf_adds(sb, "  the other program is ");
+        out_line(sb, behind);
+        strbuf_addc(sb, '\n');
     }
     int64_t left_ms = answer_int(answer, "deadline_left_ms", -1);
     if (left_ms >= 0) {

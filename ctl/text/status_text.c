@@ -279,6 +279,7 @@ static const struct {
 } waits[] = {
     {"slots", "wait for a free slot"},
     {"memory", "wait for memory"},
+    {"priority", "wait behind a program of higher priority"},
     {"dependency", "wait for an earlier stage"},
     {"backoff", "wait before the next attempt"},
     {"paused", "wait because the program is paused"},
@@ -364,6 +365,11 @@ static void status_not_running(struct strbuf *sb, const struct term *t, const cJ
         }
         strbuf_addf(sb, "%s%lld %s", before, (long long)answer_int(w, "tasks", 0), words);
         before = dot(t);
+    }
+    const char *behind = answer_text(summary, "behind", NULL);
+    if (behind != NULL) {
+        strbuf_adds(sb, ": ");
+        out_line(sb, behind);
     }
     if (list != NULL && list->child != NULL) {
         strbuf_addc(sb, '\n');

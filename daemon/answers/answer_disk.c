@@ -60,6 +60,8 @@ static void add_live_state(const struct shell *sh, cJSON *programs)
             const char *state = summary_state(sh, h);
             replace_text(o, "state", state);
             (void)cJSON_ReplaceItemInObjectCaseSensitive(
+                o, "priority", cJSON_CreateNumber((double)h->bundle->program->run.priority));
+            (void)cJSON_ReplaceItemInObjectCaseSensitive(
                 o, "paused", cJSON_CreateBool(strcmp(state, "paused") == 0));
         }
     }

@@ -152,6 +152,7 @@ static const char *why_code(const struct core_explanation *e)
     case WHY_APPARATUS: return "apparatus";
     case WHY_BACKOFF: return "backoff";
     case WHY_QUEUED: return "queued";
+    case WHY_PRIORITY: return "priority";
     case WHY_SLOTS: break;
     }
     if (e->executor != EXECUTOR_LOCAL) {
@@ -349,6 +350,8 @@ int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **resu
                       !h->status.unblinded);
     json_put_string(o, "narrower", counted_narrower(ctx->shell, h, task));
     put_why(o, &e);
+    const struct hosted *ahead = e.why == WHY_PRIORITY ? shell_program(ctx->shell, e.ahead) : NULL;
+    json_put_string(o, "behind", ahead == NULL ? NULL : ahead->id);
     put_on_disk(o, ctx->shell, h, task);
     put_dependencies(o, ctx->shell, h, task);
     put_budgets(o, h, task);

@@ -187,7 +187,8 @@ static cJSON *not_running_json(const struct shell *sh, const struct hosted *h)
     struct err why;
     const char *by = paused_by(sh, h, &why);
     bool disk = by != NULL && strcmp(by, "no_space") == 0;
-    push_why(list, disk ? "disk" : by != NULL ? "paused" : "slots", ready);
+    const bool behind = by == NULL && core_program_ahead(sh->core, h->no) != UINT32_MAX;
+    push_why(list, disk ? "disk" : by != NULL ? "paused" : behind ? "priority" : "slots", ready);
     return list;
 }
 
@@ -279,6 +280,7 @@ static void put_identity(cJSON *o, const struct hosted *h)
     json_put_int(o, "amendments", (int64_t)h->bundle->lock->n_amendments);
     json_put_string(o, "folder", h->folder);
     json_put_string(o, "work", real == NULL ? work : real);
+    json_put_int(o, "priority", p->run.priority);
     free(real);
     free(work);
 }
@@ -348,6 +350,8 @@ cJSON *summary_json(const struct shell *sh, const struct hosted *h)
     json_put_int(o, "attempts", n_attempts);
     json_put_int(o, "garbage_lines", malformed);
     json_put(o, "not_running", not_running_json(sh, h));
+    const struct hosted *ahead = shell_program(sh, core_program_ahead(sh->core, h->no));
+    json_put_string(o, "behind", ahead == NULL ? NULL : ahead->id);
     json_put(o, "verdict", verdict_json(h));
     char *report = path_join(h->folder, LAYOUT_IN_REPORT(LAYOUT_REPORT_HTML));
     const bool has_report = h->report_ready || (h->status.reported && shell_has_report(h));

@@ -1,10 +1,11 @@
 /*
  * Which task runs next (S8). Each executor has a queue of its own, so that what waits for this
- * machine does not hold up what runs elsewhere. Among the programs with a ready task, the one that
- * uses the least of the executor is next, then the one that was served longest ago, then the older
- * one. Within a program only the head of its queue is considered, so that a large task is not
- * overtaken for ever by small ones. A program that runs nothing here and whose head has not fitted
- * for STARVE_MS reserves the machine until it fits.
+ * machine does not hold up what runs elsewhere. Among the programs with a ready task, the one of
+ * the highest priority is next, then the one that uses the least of the executor, then the one that
+ * was served longest ago, then the older one. Within a program only the head of its queue is
+ * considered, so that a large task is not overtaken for ever by small ones. A program that runs
+ * nothing here and whose head has not fitted for STARVE_MS reserves the machine until it fits,
+ * against programs of its priority and below.
  */
 #include "daemon/core/internal.h"
 
@@ -38,6 +39,9 @@ bool dispatch_fits(const struct core *c, const struct core_program *p, const str
 static bool comes_before(const struct core_program *a, const struct core_program *b,
                          enum executor_kind executor)
 {
+    if (a->priority != b->priority) {
+        return a->priority > b->priority;
+    }
     const bool local = executor == EXECUTOR_LOCAL;
     const uint32_t used_a = local ? a->used_threads : a->n_queued;
     const uint32_t used_b = local ? b->used_threads : b->n_queued;
@@ -62,21 +66,41 @@ static bool is_starved(const struct core *c, struct core_program *p, enum execut
     return p->starved_since != INT64_MIN && c->now_ms - p->starved_since >= STARVE_MS;
 }
 
-/* The program whose head is started next; NULL when nothing fits, or when a starved program
- * reserves the machine. */
+/* Whether its head may be started as far as the program itself is concerned. */
+static bool is_waiting(const struct core_program *p, enum executor_kind executor)
+{
+    return !p->damaged && !p->withheld && p->ready[executor].n > 0 && p->status.paused == 0 &&
+           program_fits(p, executor) && !task_is_held(p, ready_head(p, executor));
+}
+
+const struct core_program *dispatch_ahead(const struct core *c, const struct core_program *p,
+                                          enum executor_kind executor)
+{
+    const struct core_program *first = NULL;
+    for (uint32_t i = 0; i < c->cap_programs; i++) {
+        const struct core_program *q = c->programs[i];
+        if (q != NULL && q->priority > p->priority && is_waiting(q, executor) &&
+            (first == NULL || q->priority > first->priority)) {
+            first = q;
+        }
+    }
+    return first;
+}
+
+/* The program whose head is started next; NULL when nothing fits, or when a starved program of at
+ * least its priority reserves the machine. */
 static struct core_program *pick(struct core *c, enum executor_kind executor)
 {
     struct core_program *best = NULL;
+    int64_t reserved = INT64_MIN; /* the highest priority of those that are starved */
     for (uint32_t i = 0; i < c->cap_programs; i++) {
         struct core_program *p = c->programs[i];
-        if (p == NULL || p->damaged || p->withheld || p->ready[executor].n == 0 ||
-            p->status.paused != 0 || !program_fits(p, executor) ||
-            task_is_held(p, ready_head(p, executor))) {
+        if (p == NULL || !is_waiting(p, executor)) {
             continue;
         }
         if (!executor_fits(c, task_stage(p, ready_head(p, executor)))) {
-            if (is_starved(c, p, executor)) {
-                return NULL;
+            if (is_starved(c, p, executor) && p->priority > reserved) {
+                reserved = p->priority;
             }
             continue;
         }
@@ -87,7 +111,7 @@ static struct core_program *pick(struct core *c, enum executor_kind executor)
             best = p;
         }
     }
-    return best;
+    return best != NULL && best->priority > reserved ? best : NULL;
 }
 
 /* Whether it is worth looking at the programs at all. */

@@ -58,7 +58,8 @@ static enum core_why why_of_live(const struct core_task *t, const struct live *l
 }
 
 /* The order of the tests decides which of several true reasons is shown. */
-static enum core_why why_of(const struct core_program *p, uint32_t task, const struct live *l)
+static enum core_why why_of(const struct core *c, const struct core_program *p, uint32_t task,
+                            const struct live *l)
 {
     const struct core_task *t = &p->tasks[task];
     if (task_state_is_terminal((enum task_state)t->state)) {
@@ -76,7 +77,10 @@ static enum core_why why_of(const struct core_program *p, uint32_t task, const s
     if (t->ready_pos == NOWHERE) {
         return WHY_BACKOFF;
     }
-    return task_is_held(p, task) ? WHY_APPARATUS : WHY_SLOTS;
+    if (task_is_held(p, task)) {
+        return WHY_APPARATUS;
+    }
+    return dispatch_ahead(c, p, task_stage(p, task)->executor) != NULL ? WHY_PRIORITY : WHY_SLOTS;
 }
 
 /* What is free; 0 when settings were lowered below what is in use. */
@@ -125,7 +129,7 @@ bool core_explain(const struct core *c, uint32_t program, uint32_t task,
     const struct core_task *t = &p->tasks[task];
     const struct live *l = t->live == NOWHERE ? NULL : &c->live[t->live];
     *out = (struct core_explanation){
-        .why = why_of(p, task, l), .paused = p->status.paused, .withheld = p->withheld};
+        .why = why_of(c, p, task, l), .paused = p->status.paused, .withheld = p->withheld};
     task_snapshot(t, &out->row);
     out->waits_for = t->state == TASK_WAITING ? task_waits_for(p, task) : NOWHERE;
     attempt_row_init(&out->attempt);
@@ -136,7 +140,28 @@ bool core_explain(const struct core *c, uint32_t program, uint32_t task,
     out->wait_due_ms = backoff_due_ms(c, t);
     fill_machine(c, p, task_stage(p, task), out);
     out->retry_refusal = retry_refusal(p, task);
+    out->priority = p->priority;
+    const struct core_program *ahead =
+        out->why == WHY_PRIORITY ? dispatch_ahead(c, p, task_stage(p, task)->executor) : NULL;
+    if (ahead != NULL) {
+        out->ahead = ahead->no;
+        out->ahead_priority = ahead->priority;
+    }
     return true;
+}
+
+uint32_t core_program_ahead(const struct core *c, uint32_t program)
+{
+    const struct core_program *p = find(c, program);
+    for (int e = 0; p != NULL && e < EXECUTOR_NR; e++) {
+        const enum executor_kind executor = (enum executor_kind)e;
+        const bool ready = p->ready[e].n > 0 && !task_is_held(p, ready_head(p, executor));
+        const struct core_program *ahead = ready ? dispatch_ahead(c, p, executor) : NULL;
+        if (ahead != NULL) {
+            return ahead->no;
+        }
+    }
+    return UINT32_MAX;
 }
 
 /* Names the limit that is missed first: slots, then cores, then memory; of another executor, its
@@ -242,6 +267,10 @@ void core_explanation_text(const struct core_explanation *e, struct mono_time no
                     clock_span_text(wait_ms > 0 ? wait_ms : 0, span, sizeof(span)));
         break;
     case WHY_QUEUED: strbuf_adds(out, "waits in Slurm"); break;
+    case WHY_PRIORITY:
+        strbuf_addf(out, "waits behind a program of higher priority (%d, its own is %d)",
+                    e->ahead_priority, e->priority);
+        break;
     case WHY_SLOTS: text_of_slots(e, out); break;
     }
 }

@@ -26,6 +26,7 @@ enum core_why {
     WHY_APPARATUS,  /* ready, but an apparatus check has to hold first */
     WHY_BACKOFF,    /* wait_due_ms holds */
     WHY_QUEUED,     /* an attempt waits in another scheduler's queue */
+    WHY_PRIORITY,   /* ready, and a program of higher priority has a task ready, too: `ahead` */
     WHY_SLOTS,      /* next in line or behind others: no slot, core or memory free */
 };
 
@@ -47,6 +48,9 @@ struct core_explanation {
     uint32_t free_threads;
     int64_t free_memory_bytes; /* INT64_MAX: unlimited */
     uint32_t free_slots;       /* UINT32_MAX: unlimited */
+    uint32_t ahead;            /* WHY_PRIORITY: the program that is served first */
+    int32_t ahead_priority;    /* and its priority */
+    int32_t priority;          /* of this program */
     const char *retry_refusal; /* why it may not be tried again; NULL: it may */
 };
 
@@ -62,6 +66,10 @@ void core_explanation_text(const struct core_explanation *e, struct mono_time no
 /* When the backoff of a ready task is over (mono); 0: it is not in backoff. The wall clock does not
  * enter: row.not_before only carries the backoff over a restart. */
 int64_t core_backoff_due_ms(const struct core *core, uint32_t program, uint32_t task);
+
+/* The program of higher priority that is served before any ready task of this one; UINT32_MAX:
+ * none, or nothing is ready. */
+uint32_t core_program_ahead(const struct core *core, uint32_t program);
 
 /* How many blocked tasks of the grid may be retried. *refusal: why the first of the others may not;
  * NULL: all may. */

@@ -27,8 +27,7 @@ void ready_push(struct core_program *p, uint32_t task);   /* no-op when it is in
 void ready_remove(struct core_program *p, uint32_t task); /* no-op when it is not */
 /* After a check has moved: opens or closes the gate that holds stages back. */
 void ready_update_gate(struct core_program *p);
-/* After another [run]: stages may run elsewhere. */
-void ready_resort(struct core_program *p);
+void ready_resort(struct core_program *p); /* after another [run]: stages may run elsewhere */
 /* The next task for the executor; NOWHERE: none. */
 uint32_t ready_head(const struct core_program *p, enum executor_kind executor);
 void ready_free(struct core_program *p);
@@ -194,5 +193,8 @@ void slices_on_timer(struct core *c);
 void dispatch(struct core *c);
 /* Whether a task of this stage could be started now, by the program's and the machine's limits. */
 bool dispatch_fits(const struct core *c, const struct core_program *p, const struct core_stage *s);
+/* The program of a higher priority whose next task is started before any of `p`; NULL: none. */
+const struct core_program *dispatch_ahead(const struct core *c, const struct core_program *p,
+                                          enum executor_kind executor);
 
 #endif

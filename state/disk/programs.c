@@ -11,7 +11,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/layout.h"
+#include "base/text.h"
 #include "base/xalloc.h"
+#include "prereg/program/toml.h"
 #include "prereg/program/verdict_kind.h"
 #include "state/disk/usage.h"
 #include "state/store/store.h"
@@ -153,6 +155,32 @@ static const char *find_fault(const char *folder, const struct program_row *stat
     return NULL;
 }
 
+/* [run] priority of the program's own copy, which a daemon applies when it starts; null where that
+ * cannot be read. */
+static void put_priority(cJSON *o, const char *folder)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct toml_node *root = NULL;
+    struct arena arena;
+    struct diag diag;
+    struct err ignored;
+    char *path = path_join(folder, LAYOUT_GRID);
+    arena_init(&arena);
+    diag_init(&diag, NULL);
+    if (file_read(path, LAYOUT_GRID_MAX, &text, &ignored) == 0 &&
+        text_is_utf8(text.buf, text.len) &&
+        toml_parse(text.buf, text.len, &arena, &root, &diag) == 0) {
+        const struct toml_node *n = toml_member(toml_member(root, "run"), "priority");
+        json_put_int(o, "priority", n != NULL && n->kind == TOML_INTEGER ? n->integer : 0);
+    } else {
+        json_put_null(o, "priority");
+    }
+    diag_release(&diag);
+    arena_release(&arena);
+    strbuf_release(&text);
+    free(path);
+}
+
 static int put_summary(struct listing *l, const struct store_program *p, cJSON *o, struct err *err)
 {
     char root[DIGEST_HEX_SIZE];
@@ -219,6 +247,7 @@ static int list_one(void *ctx, const struct store_program *p, struct err *err)
         put_details(p, &u, o);
     } else {
         rc = put_summary(l, p, o, err);
+        put_priority(o, folder);
     }
     put_sizes(o, &u);
     if (why != NULL) {

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Several programs in one state folder: their list, what they take on the disk, what may be freed."""
 
+import json
 import os
 import shutil
 
 import lab
 import rogue
-from lab import ANY, NO_DAEMON, OK, equal, expect
+from lab import ANY, INVALID, NO_DAEMON, OK, equal, expect
 
 
 def submit(place, name, modes, run="", **more):
@@ -86,6 +87,37 @@ def test_list(place):
     place.ctl("disk", "nonsense", wanted=ANY)
 
 
+def test_priority(place):
+    """A program of higher priority that comes later is served first; status and explain name it. A change of [run] counts at once."""
+    place.serve()
+    waits = ["wait", "wait_too", "good", "null"]
+    low = submit(place, "low", waits, slots=1, run="priority = -3")
+    place.wait_for(lambda: any(t["state"] == "running" for t in place.tasks(low).values()), 60, "the first runs")
+    high = submit(place, "high", ["wait", "wait_too", "huge", "good"], slots=4, run="priority = 9\n[run.probe]\nthreads = 1")
+    place.wait_for(lambda: sum(t["state"] == "running" for t in place.tasks(high).values()) == os.cpu_count() - 1, 60, "the second runs")
+    place.edit(place.path("low", "grid.toml"), "slots = 1", "slots = 4")
+    place.must(OK, "preregd", "submit", place.path("low", "grid.toml"))
+    status = {p["id"]: p for p in place.status()}
+    equal((status[low]["priority"], status[high]["priority"]), (-3, 9), "priorities")
+    equal((status[low]["behind"], status[high]["behind"]), (high, None), "who waits for whom")
+    equal([w["why"] for w in status[low]["not_running"]], ["priority"], "why the first waits")
+    expect(f"wait behind a program of higher priority: {high}" in place.ctl("status", low).stdout, place.ctl("status", low).stdout)
+    waiting = next(name for name, t in place.tasks(low).items() if t["state"] == "ready")
+    said = place.ctl_json("explain", waiting, "-p", low)
+    equal((said["why"], said["behind"]), ("priority", high), "explain")
+    expect(high in place.ctl("explain", waiting, "-p", low).stdout, "explain does not name the other program")
+    equal([p["priority"] for p in place.ctl_json("programs")["programs"]], [9, -3], "in the list")
+    rogue.release(place)
+    place.wait_finished(60)
+    def begun(program):
+        with open(os.path.join(folder_of(place, program), "journal.jsonl"), encoding="utf-8") as f:
+            return [r["time"] for r in map(json.loads, f) if r["event"] == "attempt_started"]
+    expect(begun(high)[-1] <= begun(low)[1], f"started: {begun(high)} and {begun(low)}")
+    place.edit(place.path("low", "grid.toml"), "priority = -3", "priority = 1001")
+    run = place.must(INVALID, "preregd", "submit", place.path("low", "grid.toml"))
+    expect("priority" in run.stderr and "1000" in run.stderr, run.stderr)
+
+
 def test_damaged(place):
     place.serve()
     good, bad = submit(place, "good", ["good", "null"]), submit(place, "bad", ["good", "huge"])
@@ -114,4 +146,4 @@ def test_damaged(place):
     place.ctl("programs", wanted=NO_DAEMON)
 
 
-lab.main(test_list, test_damaged)
+lab.main(test_list, test_priority, test_damaged)

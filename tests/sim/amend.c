@@ -244,6 +244,7 @@ bool amend_deliver(struct sim *s, struct core_event *ev, struct core_plan *plan,
     *plan = (struct core_plan){.n_cells = p->n_cells,
                                .n_stages = p->n_stages,
                                .slots = p->slots,
+                               .priority = p->priority,
                                .stages = p->stages,
                                .apparatus = checks,
                                .n_apparatus = a->n_checks};

@@ -623,6 +623,9 @@ void check_step(struct sim *s)
             check_task(s, no, i);
         }
     }
+    if (s->full_checks && s->in_step->kind != CORE_PROGRAM_ADDED) {
+        check_priority(s);
+    }
 }
 
 void check_end(struct sim *s)

@@ -36,8 +36,9 @@ void check_rows(struct sim *s); /* takes the rows of s->out over into the view *
 void check_act(struct sim *s, const struct core_act *act);   /* before it is done */
 void check_early(struct sim *s, const struct core_act *act); /* before it, without a commit */
 void check_step(struct sim *s);                              /* after every step */
-void check_end(struct sim *s);                               /* nothing is left to do */
-void check_settle_lazy(struct sim *s, bool survive);         /* what was lazy is durable, or lost */
+void check_priority(struct sim *s);                  /* priority.c: the same, between programs */
+void check_end(struct sim *s);                       /* nothing is left to do */
+void check_settle_lazy(struct sim *s, bool survive); /* what was lazy is durable, or lost */
 
 /* journal.c: the lines that the committed rows make, and what they alone bring back. */
 struct sim_journal *journal_new(void);

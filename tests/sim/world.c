@@ -192,6 +192,7 @@ static void add_program(struct sim *s, uint32_t no, bool fresh)
     ev.added.plan = (struct core_plan){.n_cells = p->n_cells,
                                        .n_stages = p->n_stages,
                                        .slots = p->slots,
+                                       .priority = p->priority,
                                        .stages = p->stages,
                                        .apparatus = checks,
                                        .n_apparatus = p->n_checks};
@@ -420,6 +421,7 @@ static void begin(struct sim *s, const struct sim_config *config)
     s->programs = xcalloc(s->n_programs, sizeof(*s->programs));
     for (uint32_t no = 1; no <= s->n_programs; no++) {
         plan(s, &s->programs[no - 1], config->n_tasks / s->n_programs);
+        s->programs[no - 1].priority = (int32_t)((config->seed / 2 + no) % 3) - 1;
         s->programs[no - 1].journal =
             config->full_checks && config->seed % 16 == 0 ? journal_new() : NULL;
         add_program(s, no, true);
@@ -561,6 +563,7 @@ void sim_run(const struct sim_config *config, struct sim *totals)
     totals->n_early += s.n_early;
     totals->n_failing += s.n_failing;
     totals->n_revived += s.n_revived;
+    totals->n_behind += s.n_behind;
     totals->n_let_fail += s.n_let_fail;
     add_totals(&totals->amended, &s.amended);
     for (size_t i = 0; i < FATE_NR; i++) {

@@ -94,6 +94,7 @@ struct sim_program {
     struct core_plan_stage stages[SIM_STAGES_MAX];
     uint32_t after[SIM_STAGES_MAX][SIM_STAGES_MAX];
     uint32_t slots;
+    int32_t priority;
     struct sim_task *tasks;
     struct program_row row;
     struct wall_time latest; /* of its journal's rows */
@@ -177,6 +178,7 @@ struct sim {
     struct sim_amend_totals amended;
     uint64_t n_failing;  /* pauses because a stage fails the same way in every cell */
     uint64_t n_revived;  /* tasks that were not given up for it */
+    uint64_t n_behind;   /* tasks seen waiting behind a program of higher priority */
     uint64_t n_let_fail; /* somebody said that they may fail */
 };
 

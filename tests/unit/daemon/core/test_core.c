@@ -431,6 +431,90 @@ static void test_fair(void **state)
     driver_release(&d);
 }
 
+static void end_badly(struct driver *d, uint32_t program, uint32_t task)
+{
+    struct core_event ev = {.kind = CORE_ATTEMPT_ENDED, .program = program, .task = task};
+    ev.attempt_no = 1;
+    ev.ended.reason = END_EXITED;
+    ev.ended.code = 64;
+    driver_step(d, ev);
+}
+
+/* The program of the last step's only start; 0: nothing was started. */
+static uint32_t started(const struct driver *d)
+{
+    uint32_t program = 0;
+    for (size_t a = 0; a < d->out.n_acts; a++) {
+        if (d->out.acts[a].kind == ACT_START) {
+            assert_int_equal(program, 0);
+            program = d->out.acts[a].program;
+        }
+    }
+    return program;
+}
+
+/* Higher priority first, whoever came earlier; among equals the fair share; a pause lets others by.
+ */
+static void test_priority(void **state)
+{
+    (void)state;
+    static const int32_t priorities[] = {0, -5, 7, 7};
+    static const uint32_t order[] = {3, 4, 3, 4, 1, 2, 2};
+    static const struct core_plan_stage one = {.threads = 1, .crashes = 3, .attempts = 9};
+    struct driver d;
+    uint32_t n_done[5] = {0};
+    driver_init(&d, 1);
+    for (uint32_t no = 1; no <= 4; no++) {
+        const struct core_plan plan = {
+            .n_cells = 2, .n_stages = 1, .stages = &one, .priority = priorities[no - 1]};
+        driver_add(&d, no, &plan);
+    }
+    uint32_t at_work = 1; /* nothing else was there when it was added */
+    struct core_explanation e;
+    struct strbuf text = STRBUF_INIT;
+    assert_true(core_explain(d.core, 2, 0, &e));
+    assert_int_equal(e.why, WHY_PRIORITY);
+    assert_int_equal(e.ahead, 3);
+    core_explanation_text(&e, (struct mono_time){0}, &text);
+    assert_string_equal(text.buf, "waits behind a program of higher priority (7, its own is -5)");
+    strbuf_release(&text);
+    assert_int_equal(core_program_ahead(d.core, 2), 3);
+    assert_int_equal(core_program_ahead(d.core, 4), UINT32_MAX);
+    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+        end_badly(&d, at_work, n_done[at_work]++);
+        at_work = started(&d);
+        assert_int_equal(at_work, order[i]);
+    }
+    driver_release(&d);
+}
+
+/* A program that has waited for room reserves the machine against its like and lesser ones only. */
+static void test_priority_of_the_starved(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t wide; /* priority of the program that does not fit */
+        bool others_start;
+    } rows[] = {{-1, true}, {0, false}, {1, false}};
+    static const struct core_plan_stage narrow = {.threads = 1, .crashes = 3, .attempts = 9};
+    static const struct core_plan_stage all = {.threads = 2, .crashes = 3, .attempts = 9};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct driver d;
+        const struct core_plan small = {.n_cells = 9, .n_stages = 1, .stages = &narrow};
+        const struct core_plan wide = {
+            .n_cells = 1, .n_stages = 1, .stages = &all, .priority = rows[i].wide};
+        driver_init(&d, 2);
+        driver_add(&d, 1, &small);
+        driver_add(&d, 2, &wide);
+        end_badly(&d, 1, 0);
+        assert_int_equal(started(&d), 1); /* the wide one has not waited long enough */
+        d.now_ms += 6 * 60 * 1000;
+        end_badly(&d, 1, 1);
+        assert_int_equal(started(&d), rows[i].others_start ? 1 : 0);
+        driver_release(&d);
+    }
+}
+
 /* A task that wants more than the machine has runs alone; one that waits is told why. */
 static void test_room(void **state)
 {
@@ -482,6 +566,8 @@ int main(void)
         cmocka_unit_test(test_outdated),
         cmocka_unit_test(test_unlaunched_by_a_dead_daemon),
         cmocka_unit_test(test_fair),
+        cmocka_unit_test(test_priority),
+        cmocka_unit_test(test_priority_of_the_starved),
         cmocka_unit_test(test_room),
         cmocka_unit_test(test_deadline),
     };
