@@ -114,11 +114,11 @@ void instrument_margins(const struct work *w, cJSON *out)
         }
     }
     json_put(out, "measures", list);
-    told_words(out, "How far the scores lie from their floors, in binomial standard errors.",
-               n_open == 0
-                   ? arena_printf(w->arena, "%zu of %zu gates are cleared.", n_cleared, n)
-                   : arena_printf(w->arena, "%zu of %zu gates are cleared, %zu %s undetermined.",
-                                  n_cleared, n, n_open, n_open == 1 ? "is" : "are"));
+    entry_words(out, "How far the scores lie from their floors, in binomial standard errors.",
+                n_open == 0
+                    ? arena_printf(w->arena, "%zu of %zu gates are cleared.", n_cleared, n)
+                    : arena_printf(w->arena, "%zu of %zu gates are cleared, %zu %s undetermined.",
+                                   n_cleared, n, n_open, n_open == 1 ? "is" : "are"));
 }
 
 /* Over the cells of one condition, or all (INDEX_NONE). sd_binomial is what sampling of items alone
@@ -247,10 +247,10 @@ void instrument_dispersion(const struct work *w, cJSON *out)
         }
     }
     json_put(out, "measures", list);
-    told_words(out,
-               "The spread of the cells' scores against what the sampling of items alone would "
-               "make of equal models.",
-               dispersion_sentence(w, list));
+    entry_words(out,
+                "The spread of the cells' scores against what the sampling of items alone would "
+                "make of equal models.",
+                dispersion_sentence(w, list));
 }
 
 /* The pairs of cells that are left: as many cells in either arm. */
@@ -362,10 +362,10 @@ void instrument_detectable(const struct work *w, cJSON *out)
     json_put_number(out, "alpha", ALPHA);
     json_put_number(out, "power", POWER);
     json_put(out, "contrasts", contrasts);
-    told_words(out,
-               "The smallest true difference that this design shows with a power of 80 % at 5 %, "
-               "two-sided.",
-               "What is smaller than this, the data could well have missed.");
+    entry_words(out,
+                "The smallest true difference that this design shows with a power of 80 % at 5 %, "
+                "two-sided.",
+                "What is smaller than this, the data could well have missed.");
 }
 
 /* The check of this name in provenance.json; NULL if it has none. */
@@ -459,8 +459,8 @@ void instrument_apparatus(const struct work *w, cJSON *out)
         text = arena_printf(w->arena, "%s Results that did not hold, as was demanded then: %zu.",
                             text, n_failed);
     }
-    told_words(out,
-               "A reference model must score what the program says before any counted evaluation "
-               "starts.",
-               text);
+    entry_words(out,
+                "A reference model must score what the program says before any counted evaluation "
+                "starts.",
+                text);
 }

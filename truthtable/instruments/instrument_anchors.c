@@ -41,7 +41,8 @@ static struct condition_mean mean_at(const struct work *w, size_t measure, size_
 
 /* One anchor of one model. lowest and highest are over single cells, the conditions' differences
  * over means. */
-static cJSON *anchor_json(struct told *t, const cJSON *anchor, struct spread *all, double *scratch)
+static cJSON *anchor_json(struct instrument_entry *t, const cJSON *anchor, struct spread *all,
+                          double *scratch)
 {
     const struct work *w = t->w;
     size_t m = program_find_measure(w->p, anchor->string);
@@ -78,7 +79,7 @@ static cJSON *anchor_json(struct told *t, const cJSON *anchor, struct spread *al
 }
 
 /* Models and measures in the order of the program. */
-void instrument_anchors(struct told *t)
+void instrument_anchors(struct instrument_entry *t)
 {
     const cJSON *models = json_member(t->spec->spec, "models");
     const cJSON *model = NULL;
@@ -103,10 +104,10 @@ void instrument_anchors(struct told *t)
     json_put(t->json, "models", list);
     double low = spread_low(&all);
     double high = spread_high(&all);
-    told_number(t, "min_difference", low, spread_why(&all));
-    told_number(t, "max_difference", high, spread_why(&all));
-    told_number(t, "max_abs", fmax(fabs(low), fabs(high)), spread_why(&all));
-    told_words(
+    entry_number(t, "min_difference", low, spread_why(&all));
+    entry_number(t, "max_difference", high, spread_why(&all));
+    entry_number(t, "max_abs", fmax(fabs(low), fabs(high)), spread_why(&all));
+    entry_words(
         t->json,
         "Scores of other models, as the program states them: shown beside ours, none of them "
         "produced by this program.",

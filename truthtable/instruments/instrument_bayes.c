@@ -104,8 +104,8 @@ static cJSON *bayes_cell(const struct bayes_plan *plan, const cJSON *prior, size
 }
 
 /* One measure: the estimate, a cell for each prior, and how they read together. */
-static cJSON *bayes_measure(const struct told *t, const struct bayes_plan *plan, size_t m,
-                            struct bayes_sum *sum)
+static cJSON *bayes_measure(const struct instrument_entry *t, const struct bayes_plan *plan,
+                            size_t m, struct bayes_sum *sum)
 {
     const struct figure *f = work_figure(t->w, plan->contrast, m);
     const struct number *mean = &f->fields[FIELD_MEAN];
@@ -136,7 +136,7 @@ static cJSON *bayes_measure(const struct told *t, const struct bayes_plan *plan,
 }
 
 /* The reading in words: measures for the null, against it, and the others. */
-static const char *sentence(const struct told *t, const struct bayes_sum *s)
+static const char *sentence(const struct instrument_entry *t, const struct bayes_sum *s)
 {
     struct arena *a = t->w->arena;
     const char *text = "";
@@ -157,7 +157,7 @@ static const char *sentence(const struct told *t, const struct bayes_sum *s)
 }
 
 /* What was declared: contrast, bounds and priors, so that the file explains itself. */
-static void put_plan(const struct told *t, const struct bayes_plan *plan)
+static void put_plan(const struct instrument_entry *t, const struct bayes_plan *plan)
 {
     const struct plan_program *p = t->w->p;
     const struct plan_contrast *k = &p->contrasts[plan->contrast];
@@ -186,22 +186,22 @@ static void put_plan(const struct told *t, const struct bayes_plan *plan)
 }
 
 /* The fields that forecasts may read. Counts are unknown while any measure is. */
-static void answer(struct told *t, const struct bayes_sum *s)
+static void answer(struct instrument_entry *t, const struct bayes_sum *s)
 {
     bool open = s->why != NULL;
-    told_truth(t, "robust", s->robust, s->why);
-    told_truth(t, "all_null", s->all_null, s->why);
-    told_truth(t, "any_null", s->any_null, s->why);
-    told_truth(t, "all_against", s->all_against, s->why);
-    told_truth(t, "any_against", s->any_against, s->why);
-    told_number(t, "n_null", open ? (double)NAN : (double)s->n_null, s->why);
-    told_number(t, "n_against", open ? (double)NAN : (double)s->n_against, s->why);
-    told_number(t, "min_bf10", spread_low(&s->bf10), spread_why(&s->bf10));
-    told_number(t, "max_bf10", spread_high(&s->bf10), spread_why(&s->bf10));
+    entry_truth(t, "robust", s->robust, s->why);
+    entry_truth(t, "all_null", s->all_null, s->why);
+    entry_truth(t, "any_null", s->any_null, s->why);
+    entry_truth(t, "all_against", s->all_against, s->why);
+    entry_truth(t, "any_against", s->any_against, s->why);
+    entry_number(t, "n_null", open ? (double)NAN : (double)s->n_null, s->why);
+    entry_number(t, "n_against", open ? (double)NAN : (double)s->n_against, s->why);
+    entry_number(t, "min_bf10", spread_low(&s->bf10), spread_why(&s->bf10));
+    entry_number(t, "max_bf10", spread_high(&s->bf10), spread_why(&s->bf10));
 }
 
 /* Validation of the declaration was done when the program was loaded. */
-void instrument_bayes(struct told *t)
+void instrument_bayes(struct instrument_entry *t)
 {
     const cJSON *spec = t->spec->spec;
     const cJSON *bounds = json_member(spec, "bounds");
@@ -232,8 +232,8 @@ void instrument_bayes(struct told *t)
     }
     json_put(t->json, "measures", list);
     answer(t, &sum);
-    told_words(t->json,
-               "Normal-normal Bayes factors BF10: how much likelier the estimate is under an "
-               "effect of the prior's size than under none.",
-               sentence(t, &sum));
+    entry_words(t->json,
+                "Normal-normal Bayes factors BF10: how much likelier the estimate is under an "
+                "effect of the prior's size than under none.",
+                sentence(t, &sum));
 }

@@ -35,7 +35,7 @@ struct rung { /* the benchmarks together */
 };
 
 struct connector {
-    struct told *t;
+    struct instrument_entry *t;
     const struct work *w;
     size_t contrast;
     size_t loss;
@@ -351,20 +351,21 @@ static void answer(const struct connector *c, const struct verdict_case *which)
         {"case_b", "CASE-B", both},
         {"case_c", "CASE-C", both},
         {"case_d", "CASE-D", truth_and(truth_not(c->whole.shows), truth_not(c->bench.shows))}};
-    struct told *t = c->t;
+    struct instrument_entry *t = c->t;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         bool is = which->name != NULL && strcmp(which->name, cases[i].name) == 0;
-        told_truth(t, cases[i].field,
-                   which->open ? truth_and(cases[i].possible, TRUTH_UNKNOWN) : truth_of(is),
-                   which->why);
+        entry_truth(t, cases[i].field,
+                    which->open ? truth_and(cases[i].possible, TRUTH_UNKNOWN) : truth_of(is),
+                    which->why);
     }
-    told_truth(t, "shows", c->whole.shows, c->whole.why);
-    told_truth(t, "sources_agree", c->agree, c->agree_why);
-    told_number(t, "gap", c->whole.mean, c->whole.why);
-    told_number(t, "gap_se", c->whole.se, c->whole.why);
-    told_number(t, "gap_low", c->whole.low, c->whole.why);
-    told_number(t, "gap_high", c->whole.high, c->whole.why);
-    told_number(t, "inflation", expm1(c->whole.mean), c->whole.why != NULL ? c->whole.why : BEYOND);
+    entry_truth(t, "shows", c->whole.shows, c->whole.why);
+    entry_truth(t, "sources_agree", c->agree, c->agree_why);
+    entry_number(t, "gap", c->whole.mean, c->whole.why);
+    entry_number(t, "gap_se", c->whole.se, c->whole.why);
+    entry_number(t, "gap_low", c->whole.low, c->whole.why);
+    entry_number(t, "gap_high", c->whole.high, c->whole.why);
+    entry_number(t, "inflation", expm1(c->whole.mean),
+                 c->whole.why != NULL ? c->whole.why : BEYOND);
 }
 
 /* The gap and the case in words. */
@@ -388,7 +389,7 @@ static const char *sentence(const struct connector *c, const struct verdict_case
 }
 
 /* The contrast is the declared one or the program's main one; it always has two arms. */
-void instrument_connector(struct told *t)
+void instrument_connector(struct instrument_entry *t)
 {
     const struct work *w = t->w;
     const cJSON *named = json_member(t->spec->spec, "contrast");
@@ -411,9 +412,9 @@ void instrument_connector(struct told *t)
     const char *why = NULL;
     enum truth fires = put_trigger(&c, &why);
     answer(&c, &which);
-    told_truth(t, "trigger", fires, why);
-    told_words(t->json,
-               "Which rung of the ladder shows the difference of the arms: the validation loss, "
-               "the benchmarks, both or neither.",
-               sentence(&c, &which));
+    entry_truth(t, "trigger", fires, why);
+    entry_words(t->json,
+                "Which rung of the ladder shows the difference of the arms: the validation loss, "
+                "the benchmarks, both or neither.",
+                sentence(&c, &which));
 }

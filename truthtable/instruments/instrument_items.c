@@ -18,7 +18,7 @@
 #include "truthtable/instruments/items_table.h"
 
 struct items {
-    struct told *t;
+    struct instrument_entry *t;
     const struct work *w;
     size_t contrast;
     const char *cluster; /* field, or NULL */
@@ -265,17 +265,17 @@ static cJSON *measure_json(struct items *it, size_t m)
 /* The fields that forecasts may read. */
 static void answer(struct items *it)
 {
-    struct told *t = it->t;
-    told_truth(t, "any_excludes_zero", it->any, it->why);
-    told_truth(t, "all_exclude_zero", it->all, it->why);
-    told_number(t, "min_mean", spread_low(&it->mean), spread_why(&it->mean));
-    told_number(t, "max_mean", spread_high(&it->mean), spread_why(&it->mean));
-    told_number(t, "max_abs", spread_high(&it->size), spread_why(&it->size));
-    told_number(t, "max_se", spread_high(&it->se), spread_why(&it->se));
+    struct instrument_entry *t = it->t;
+    entry_truth(t, "any_excludes_zero", it->any, it->why);
+    entry_truth(t, "all_exclude_zero", it->all, it->why);
+    entry_number(t, "min_mean", spread_low(&it->mean), spread_why(&it->mean));
+    entry_number(t, "max_mean", spread_high(&it->mean), spread_why(&it->mean));
+    entry_number(t, "max_abs", spread_high(&it->size), spread_why(&it->size));
+    entry_number(t, "max_se", spread_high(&it->se), spread_why(&it->se));
 }
 
 /* Measures are processed one after another, so memory holds one table at a time. */
-void instrument_items(struct told *t)
+void instrument_items(struct instrument_entry *t)
 {
     const struct work *w = t->w;
     const cJSON *cluster = json_member(t->spec->spec, "cluster");
@@ -295,14 +295,14 @@ void instrument_items(struct told *t)
     }
     json_put(t->json, "measures", list);
     answer(&it);
-    told_words(t->json,
-               "The error of the arms' difference that comes from sampling items, paired item by "
-               "item, the trainings taken as they are.",
-               arena_printf(w->arena, "%zu of %zu intervals leave 0 out%s%s%s.", it.n_shown, it.n,
-                            it.n_shown == 0 ? "" : ": ",
-                            it.n_shown == 0 ? "" : work_join(w->arena, it.shown, it.n_shown),
-                            it.n_open == 0
-                                ? ""
-                                : arena_printf(w->arena, "; %zu %s undetermined", it.n_open,
-                                               it.n_open == 1 ? "is" : "are")));
+    entry_words(t->json,
+                "The error of the arms' difference that comes from sampling items, paired item by "
+                "item, the trainings taken as they are.",
+                arena_printf(w->arena, "%zu of %zu intervals leave 0 out%s%s%s.", it.n_shown, it.n,
+                             it.n_shown == 0 ? "" : ": ",
+                             it.n_shown == 0 ? "" : work_join(w->arena, it.shown, it.n_shown),
+                             it.n_open == 0
+                                 ? ""
+                                 : arena_printf(w->arena, "; %zu %s undetermined", it.n_open,
+                                                it.n_open == 1 ? "is" : "are")));
 }

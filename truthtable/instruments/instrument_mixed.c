@@ -367,7 +367,7 @@ static cJSON *fit_json(const struct mixed_terms *m, size_t response, struct mixe
 }
 
 /* What was declared, and the columns it became. */
-static void put_model(const struct told *t, const struct mixed_terms *m)
+static void put_model(const struct instrument_entry *t, const struct mixed_terms *m)
 {
     cJSON *columns = json_array();
     json_put_string(t->json, "random", m->w->p->factors[m->random].name);
@@ -383,23 +383,24 @@ static void put_model(const struct told *t, const struct mixed_terms *m)
 }
 
 /* The fields that forecasts may read. */
-static void answer(struct told *t, const struct mixed_sum *s)
+static void answer(struct instrument_entry *t, const struct mixed_sum *s)
 {
-    told_truth(t, "singular", s->singular, s->why);
-    told_truth(t, "any_singular", s->any_singular, s->why);
-    told_truth(t, "rank_deficient", s->deficient, s->why);
-    told_truth(t, "boundary", s->boundary, s->why);
-    told_number(t, "n_singular", s->why != NULL ? (double)NAN : (double)s->n_singular, s->why);
-    told_number(t, "min_rows", spread_low(&s->rows), spread_why(&s->rows));
-    told_number(t, "max_theta", spread_high(&s->theta), spread_why(&s->theta));
-    told_number(t, "min_r2_marginal", spread_low(&s->marginal), spread_why(&s->marginal));
-    told_number(t, "max_r2_marginal", spread_high(&s->marginal), spread_why(&s->marginal));
-    told_number(t, "min_r2_conditional", spread_low(&s->conditional), spread_why(&s->conditional));
-    told_number(t, "max_r2_conditional", spread_high(&s->conditional), spread_why(&s->conditional));
+    entry_truth(t, "singular", s->singular, s->why);
+    entry_truth(t, "any_singular", s->any_singular, s->why);
+    entry_truth(t, "rank_deficient", s->deficient, s->why);
+    entry_truth(t, "boundary", s->boundary, s->why);
+    entry_number(t, "n_singular", s->why != NULL ? (double)NAN : (double)s->n_singular, s->why);
+    entry_number(t, "min_rows", spread_low(&s->rows), spread_why(&s->rows));
+    entry_number(t, "max_theta", spread_high(&s->theta), spread_why(&s->theta));
+    entry_number(t, "min_r2_marginal", spread_low(&s->marginal), spread_why(&s->marginal));
+    entry_number(t, "max_r2_marginal", spread_high(&s->marginal), spread_why(&s->marginal));
+    entry_number(t, "min_r2_conditional", spread_low(&s->conditional), spread_why(&s->conditional));
+    entry_number(t, "max_r2_conditional", spread_high(&s->conditional),
+                 spread_why(&s->conditional));
 }
 
 /* How many fits are singular, and the range of R2. */
-static const char *sentence(const struct told *t, const struct mixed_sum *s, size_t n)
+static const char *sentence(const struct instrument_entry *t, const struct mixed_sum *s, size_t n)
 {
     struct arena *a = t->w->arena;
     double low = spread_low(&s->marginal);
@@ -422,15 +423,15 @@ static const char *sentence(const struct told *t, const struct mixed_sum *s, siz
 }
 
 /* Nothing is fitted: the instrument says why, and so does every field. */
-static void refuse(struct told *t, const char *why)
+static void refuse(struct instrument_entry *t, const char *why)
 {
     size_t n = 0;
     const struct instrument_field *known = instrument_fields(INSTRUMENT_MIXED, &n);
     for (size_t i = 0; i < n; i++) {
         if (known[i].is_truth) {
-            told_truth(t, known[i].name, TRUTH_UNKNOWN, why);
+            entry_truth(t, known[i].name, TRUTH_UNKNOWN, why);
         } else {
-            told_number(t, known[i].name, (double)NAN, why);
+            entry_number(t, known[i].name, (double)NAN, why);
         }
     }
     /* The entry was begun with why = null. */
@@ -439,7 +440,7 @@ static void refuse(struct told *t, const char *why)
 }
 
 /* Size is checked before any column exists, because the product of levels may be huge. */
-void instrument_mixed(struct told *t)
+void instrument_mixed(struct instrument_entry *t)
 {
     struct mixed_terms m = {.w = t->w, .spec = t->spec->spec};
     struct mixed_sum sum = {.singular = TRUTH_TRUE,
@@ -463,10 +464,10 @@ void instrument_mixed(struct told *t)
     if (why == NULL) {
         answer(t, &sum);
     }
-    told_words(t->json,
-               arena_printf(t->w->arena,
-                            "Linear mixed model by REML, cells as rows, with a random intercept "
-                            "for each level of %s; a fit for each response.",
-                            t->w->p->factors[m.random].name),
-               why == NULL ? sentence(t, &sum, responses.n) : NULL);
+    entry_words(t->json,
+                arena_printf(t->w->arena,
+                             "Linear mixed model by REML, cells as rows, with a random intercept "
+                             "for each level of %s; a fit for each response.",
+                             t->w->p->factors[m.random].name),
+                why == NULL ? sentence(t, &sum, responses.n) : NULL);
 }

@@ -14,7 +14,7 @@
 #define PINNED_TOLERANCE 1e-9 /* of the greatest value */
 
 struct router {
-    struct told *t;
+    struct instrument_entry *t;
     const struct work *w;
     size_t stage;
     const char **names;
@@ -186,24 +186,24 @@ static cJSON *strings(const char *const *names, size_t n)
 /* The fields that forecasts may read; counts are unknown while a component is. */
 static void answer(const struct router *r, double *scratch)
 {
-    struct told *t = r->t;
+    struct instrument_entry *t = r->t;
     struct arena *a = r->w->arena;
     bool open = r->open != NULL;
     enum truth rest = open ? TRUTH_UNKNOWN : TRUTH_TRUE;
-    told_truth(t, "all_pinned", truth_and(truth_of(r->n_varying == 0), rest), r->open);
-    told_truth(t, "any_pinned",
-               truth_or(truth_of(r->n_pinned > 0), open ? TRUTH_UNKNOWN : TRUTH_FALSE), r->open);
-    told_number(t, "n_pinned", open ? (double)NAN : (double)r->n_pinned, r->open);
-    told_number(t, "n_varying", open ? (double)NAN : (double)r->n_varying, r->open);
+    entry_truth(t, "all_pinned", truth_and(truth_of(r->n_varying == 0), rest), r->open);
+    entry_truth(t, "any_pinned",
+                truth_or(truth_of(r->n_pinned > 0), open ? TRUTH_UNKNOWN : TRUTH_FALSE), r->open);
+    entry_number(t, "n_pinned", open ? (double)NAN : (double)r->n_pinned, r->open);
+    entry_number(t, "n_varying", open ? (double)NAN : (double)r->n_varying, r->open);
     const char *why = NULL;
     double mean = mean_of(r, "router_effective", INDEX_NONE, scratch, &why);
-    told_number(t, "effective_experts", mean, arena_printf(a, "router_effective: %s", why));
+    entry_number(t, "effective_experts", mean, arena_printf(a, "router_effective: %s", why));
     mean = mean_of(r, "router_entropy", INDEX_NONE, scratch, &why);
-    told_number(t, "entropy_share", mean, arena_printf(a, "router_entropy: %s", why));
+    entry_number(t, "entropy_share", mean, arena_printf(a, "router_entropy: %s", why));
 }
 
 /* Components are judged over all cells first, then averaged by condition. */
-void instrument_router(struct told *t)
+void instrument_router(struct instrument_entry *t)
 {
     struct router r = {.t = t, .w = t->w};
     struct arena *a = t->w->arena;
@@ -227,15 +227,15 @@ void instrument_router(struct told *t)
     json_put(t->json, "pinned", strings(r.pinned, r.n_pinned));
     json_put(t->json, "varying", strings(r.varying, r.n_varying));
     answer(&r, scratch);
-    told_words(t->json,
-               "Router health of the cells that have a router, condition by condition, and which "
-               "of its components differ between cells at all.",
-               arena_printf(
-                   a, "The same in every cell that has it: %s. Different: %s.%s%s",
-                   work_join(a, r.pinned, r.n_pinned), work_join(a, r.varying, r.n_varying),
-                   r.open == NULL ? "" : arena_printf(a, " Undetermined, the first as %s.", r.open),
-                   left_out == 0
-                       ? ""
-                       : arena_printf(a, " Left out: cells of which %s is not done, %zu of %zu.",
-                                      stage, left_out, t->w->p->n_cells)));
+    entry_words(
+        t->json,
+        "Router health of the cells that have a router, condition by condition, and which "
+        "of its components differ between cells at all.",
+        arena_printf(
+            a, "The same in every cell that has it: %s. Different: %s.%s%s",
+            work_join(a, r.pinned, r.n_pinned), work_join(a, r.varying, r.n_varying),
+            r.open == NULL ? "" : arena_printf(a, " Undetermined, the first as %s.", r.open),
+            left_out == 0 ? ""
+                          : arena_printf(a, " Left out: cells of which %s is not done, %zu of %zu.",
+                                         stage, left_out, t->w->p->n_cells)));
 }

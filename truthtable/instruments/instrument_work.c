@@ -12,7 +12,8 @@
 #include "base/json.h"
 
 /* The answer of a field by its name. */
-static struct instrument_answer *field_of(struct told *t, const char *field, bool is_truth)
+static struct instrument_answer *field_of(struct instrument_entry *t, const char *field,
+                                          bool is_truth)
 {
     size_t n = 0;
     const struct instrument_field *known = instrument_fields(t->kind, &n);
@@ -25,7 +26,7 @@ static struct instrument_answer *field_of(struct told *t, const char *field, boo
 }
 
 /* The reason is stored in the number, which has room for one. */
-void told_truth(struct told *t, const char *field, enum truth v, const char *why)
+void entry_truth(struct instrument_entry *t, const char *field, enum truth v, const char *why)
 {
     struct instrument_answer *a = field_of(t, field, true);
     a->truth = v;
@@ -33,7 +34,7 @@ void told_truth(struct told *t, const char *field, enum truth v, const char *why
 }
 
 /* NaN and infinity are unknown; the reason should say why. */
-void told_number(struct told *t, const char *field, double v, const char *why)
+void entry_number(struct instrument_entry *t, const char *field, double v, const char *why)
 {
     struct instrument_answer *a = field_of(t, field, false);
     a->truth = TRUTH_UNKNOWN;
@@ -41,7 +42,7 @@ void told_number(struct told *t, const char *field, double v, const char *why)
 }
 
 /* Every entry says what it is and how it reads. */
-void told_words(cJSON *out, const char *what, const char *reading)
+void entry_words(cJSON *out, const char *what, const char *reading)
 {
     json_put_string(out, "what", what);
     json_put_string(out, "reading", reading);

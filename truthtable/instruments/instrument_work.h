@@ -1,7 +1,7 @@
 /*
  * What the evaluators share; private to truthtable/instruments. A struct work is one program with
- * its evidence, evaluated; a struct told is one instrument on its way into instruments.json, with
- * the fields that forecasts may read. Texts live in the work's arena.
+ * its evidence, evaluated; a struct instrument_entry is one instrument on its way into
+ * instruments.json, with the fields that forecasts may read. Texts live in the work's arena.
  */
 #ifndef TRUTHTABLE_INSTRUMENTS_INSTRUMENT_WORK_H
 #define TRUTHTABLE_INSTRUMENTS_INSTRUMENT_WORK_H
@@ -21,7 +21,7 @@ struct work {
     struct arena *arena;
 };
 
-struct told {
+struct instrument_entry {
     const struct work *w;
     const struct plan_instrument *spec;
     enum instrument_kind kind;
@@ -31,12 +31,12 @@ struct told {
 
 /* The kinds: each adds its members to t->json, says what it is and how it reads, and answers every
  * field. */
-void instrument_bayes(struct told *t);
-void instrument_mixed(struct told *t);
-void instrument_connector(struct told *t);
-void instrument_items(struct told *t);
-void instrument_router(struct told *t);
-void instrument_anchors(struct told *t);
+void instrument_bayes(struct instrument_entry *t);
+void instrument_mixed(struct instrument_entry *t);
+void instrument_connector(struct instrument_entry *t);
+void instrument_items(struct instrument_entry *t);
+void instrument_router(struct instrument_entry *t);
+void instrument_anchors(struct instrument_entry *t);
 /* Those that need no declaration, as members of an entry. */
 void instrument_margins(const struct work *w, cJSON *out);
 void instrument_dispersion(const struct work *w, cJSON *out);
@@ -47,10 +47,10 @@ void instrument_apparatus(const struct work *w, cJSON *out);
 bool instruments_ended_words(int status, char *why, size_t size);
 
 /* A field of this kind by its name; `why` is taken when the value is unknown (NaN). */
-void told_truth(struct told *t, const char *field, enum truth v, const char *why);
-void told_number(struct told *t, const char *field, double v, const char *why);
+void entry_truth(struct instrument_entry *t, const char *field, enum truth v, const char *why);
+void entry_number(struct instrument_entry *t, const char *field, double v, const char *why);
 /* Adds what the entry is and how it reads, a sentence each. */
-void told_words(cJSON *out, const char *what, const char *reading);
+void entry_words(cJSON *out, const char *what, const char *reading);
 
 /* Measures as indices: those the key lists, else the counted ones. */
 struct measure_list {

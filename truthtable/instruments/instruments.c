@@ -89,7 +89,7 @@ static const char *declared(const struct instruments_input *in, const char *sect
 }
 
 /* The fields of an instrument; unknown ones are null. */
-static cJSON *fields_json(const struct told *t)
+static cJSON *fields_json(const struct instrument_entry *t)
 {
     size_t n = 0;
     const struct instrument_field *known = instrument_fields(t->kind, &n);
@@ -120,12 +120,12 @@ static struct instrument_answer *no_answers(const struct work *w, enum instrumen
 /* One declared instrument, computed by its kind. */
 static cJSON *declared_json(const struct work *w, size_t i, struct instrument_answer **fields)
 {
-    static void (*const kinds[INSTRUMENT_KIND_NR])(struct told *) = {
+    static void (*const kinds[INSTRUMENT_KIND_NR])(struct instrument_entry *) = {
         [INSTRUMENT_BAYES] = instrument_bayes,         [INSTRUMENT_MIXED] = instrument_mixed,
         [INSTRUMENT_CONNECTOR] = instrument_connector, [INSTRUMENT_ITEMS] = instrument_items,
         [INSTRUMENT_ROUTER] = instrument_router,       [INSTRUMENT_ANCHORS] = instrument_anchors};
     const struct plan_instrument *spec = &w->p->instruments[i];
-    struct told t = {.w = w, .spec = spec, .kind = instrument_kind_find(spec->kind)};
+    struct instrument_entry t = {.w = w, .spec = spec, .kind = instrument_kind_find(spec->kind)};
     t.json = json_object();
     t.fields = no_answers(w, t.kind);
     *fields = t.fields;
@@ -246,7 +246,7 @@ static void put_priors(cJSON *out, const cJSON *verdict)
 }
 
 /* Instruments first, then forecasts over an evaluation that includes their answers. */
-static cJSON *told_all(const struct work *w)
+static cJSON *list_instruments(const struct work *w)
 {
     const struct plan_program *p = w->p;
     cJSON *o = envelope(w->in);
@@ -335,7 +335,7 @@ static cJSON *evaluate(const struct instruments_input *in, const struct evidence
     evaluation_run(&ev, rules, &reading, &arena);
     const struct work w = {
         .in = in, .p = in->program, .e = e, .coverage = &coverage, .ev = &ev, .arena = &arena};
-    cJSON *o = told_all(&w);
+    cJSON *o = list_instruments(&w);
     arena_release(&arena);
     return o;
 }

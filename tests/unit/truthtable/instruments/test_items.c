@@ -12,7 +12,7 @@
 #include "prereg/lock/lock.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
-#include "tests/unit/truthtable/instruments/told.h"
+#include "tests/unit/truthtable/instruments/sample.h"
 #include "truthtable/evaluate/verdict_file.h"
 #include "truthtable/instruments/instruments.h"
 #include "truthtable/instruments/items_table.h"
@@ -200,18 +200,18 @@ static void write_cell(const char *folder, const struct plan_program *p, size_t 
 }
 
 /* From the folder, in a child process, as prereg-report does. */
-static cJSON *told_of_folder(const char *name, const struct folder_case *c)
+static cJSON *sample_of_folder(const char *name, const struct folder_case *c)
 {
-    struct told_program t;
+    struct sample_program t;
     struct table_verdict v;
     struct lock lock = {0};
     struct err err = {0};
-    told_open(&t, ITEMS_PROGRAM);
+    sample_open(&t, ITEMS_PROGRAM);
     struct err ignored;
     assert_int_equal(dir_remove(name, &ignored), 0);
     for (size_t i = 0; i < 4; i++) {
         write_cell(name, t.p, i, c);
-        told_metric(&t, t.p->cells[i].name, "acc", i >= 2 ? 11.5 : 2);
+        sample_metric(&t, t.p->cells[i].name, "acc", i >= 2 ? 11.5 : 2);
     }
     assert_int_equal(verdict_compute(&t.e, lock.root, lock.head, &v, &err), 0);
     const struct instruments_input in = {
@@ -221,7 +221,7 @@ static cJSON *told_of_folder(const char *name, const struct folder_case *c)
     assert_true(cJSON_Compare(apart, here, true));
     cJSON_Delete(here);
     verdict_release(&v);
-    told_close(&t);
+    sample_close(&t);
     return apart;
 }
 
@@ -229,21 +229,21 @@ static void test_folder(void **state)
 {
     static const struct folder_case whole = {0};
     (void)state;
-    cJSON *told = told_of_folder("whole", &whole);
-    const cJSON *m = told_at(told, "instruments.items.measures.0");
-    told_expect(m, "n_items", 20, 0);
-    told_expect(m, "n_pairs", 2, 0);
-    told_expect(m, "paired.mean", 9.5, 1e-12);
-    told_expect(m, "paired.se", sqrt(665.0 / 19 / 20), 1e-12);
-    told_expect(m, "clustered.se", 0.6454972243679028, 1e-9);
-    told_expect(m, "clustered.df", 3, 0);
-    told_expect(m, "clustered.n_clusters", 4, 0);
-    told_expect_null(told, "instruments.alone.measures.0.clustered");
-    told_expect(told, "instruments.items.fields.max_se", 0.6454972243679028, 1e-9);
-    told_expect(told, "instruments.alone.fields.max_se", sqrt(665.0 / 19 / 20), 1e-12);
-    told_expect_truth(told, "instruments.items.fields.all_exclude_zero", true);
-    told_expect_truth(told, "forecasts.seen.outcome", true);
-    cJSON_Delete(told);
+    cJSON *computed = sample_of_folder("whole", &whole);
+    const cJSON *m = sample_at(computed, "instruments.items.measures.0");
+    sample_expect(m, "n_items", 20, 0);
+    sample_expect(m, "n_pairs", 2, 0);
+    sample_expect(m, "paired.mean", 9.5, 1e-12);
+    sample_expect(m, "paired.se", sqrt(665.0 / 19 / 20), 1e-12);
+    sample_expect(m, "clustered.se", 0.6454972243679028, 1e-9);
+    sample_expect(m, "clustered.df", 3, 0);
+    sample_expect(m, "clustered.n_clusters", 4, 0);
+    sample_expect_null(computed, "instruments.alone.measures.0.clustered");
+    sample_expect(computed, "instruments.items.fields.max_se", 0.6454972243679028, 1e-9);
+    sample_expect(computed, "instruments.alone.fields.max_se", sqrt(665.0 / 19 / 20), 1e-12);
+    sample_expect_truth(computed, "instruments.items.fields.all_exclude_zero", true);
+    sample_expect_truth(computed, "forecasts.seen.outcome", true);
+    cJSON_Delete(computed);
 }
 
 static void test_folder_faults(void **state)
@@ -261,67 +261,68 @@ static void test_folder_faults(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CHECK_ROW("%s", cases[i].path);
-        cJSON *told = told_of_folder("faulty", &cases[i].c);
-        if (strstr(told_at(told, cases[i].path)->valuestring, cases[i].why) == NULL) {
-            fail_msg("%s", told_at(told, cases[i].path)->valuestring);
+        cJSON *computed = sample_of_folder("faulty", &cases[i].c);
+        if (strstr(sample_at(computed, cases[i].path)->valuestring, cases[i].why) == NULL) {
+            fail_msg("%s", sample_at(computed, cases[i].path)->valuestring);
         }
-        told_expect_null(told, "instruments.items.fields.max_se");
-        told_expect_null(told, "forecasts.seen.outcome");
-        cJSON_Delete(told);
+        sample_expect_null(computed, "instruments.items.fields.max_se");
+        sample_expect_null(computed, "forecasts.seen.outcome");
+        cJSON_Delete(computed);
     }
-    cJSON *told = told_of_folder("short", &short_one);
-    told_expect(told, "instruments.items.measures.0.n_items", 19, 0);
-    told_expect(told, "instruments.items.measures.0.left_out", 1, 0);
-    cJSON_Delete(told);
+    cJSON *computed = sample_of_folder("short", &short_one);
+    sample_expect(computed, "instruments.items.measures.0.n_items", 19, 0);
+    sample_expect(computed, "instruments.items.measures.0.left_out", 1, 0);
+    cJSON_Delete(computed);
 }
 
 /* Evidence that does not give the verdict is refused as a whole, and says what differs. */
 static void test_other_verdict(void **state)
 {
     static const struct folder_case whole = {0};
-    struct told_program t;
+    struct sample_program t;
     struct lock lock = {0};
     (void)state;
-    cJSON_Delete(told_of_folder("whole", &whole));
-    told_open(&t, ITEMS_PROGRAM);
+    cJSON_Delete(sample_of_folder("whole", &whole));
+    sample_open(&t, ITEMS_PROGRAM);
     cJSON *verdict = cJSON_Parse("{\"outcome\":\"B\"}");
     const struct instruments_input in = {
         .folder = "whole", .program = t.p, .lock = &lock, .verdict = verdict};
-    cJSON *told = instruments_compute(&in);
-    told_expect_text(told, "why", "the evidence does not give the verdict's outcome");
-    assert_int_equal(cJSON_GetArraySize(told_at(told, "instruments")), 0);
-    cJSON_Delete(told);
+    cJSON *computed = instruments_compute(&in);
+    sample_expect_text(computed, "why", "the evidence does not give the verdict's outcome");
+    assert_int_equal(cJSON_GetArraySize(sample_at(computed, "instruments")), 0);
+    cJSON_Delete(computed);
     cJSON_Delete(verdict);
-    told_close(&t);
+    sample_close(&t);
 }
 
 /* A child that dies, here by an assertion on a kind that cannot be, takes nothing along: what is
  * missing is said. */
 static void test_crash(void **state)
 {
-    struct told_program t;
+    struct sample_program t;
     struct evidence none;
     struct table_verdict v;
     struct lock lock = {0};
     struct err err = {0};
     (void)state;
-    told_open(&t, TOLD_PROGRAM "[instrument.router]\nstage = \"train\"\n");
+    sample_open(&t, TOLD_PROGRAM "[instrument.router]\nstage = \"train\"\n");
     evidence_init(&none, t.p);
     assert_int_equal(verdict_compute(&none, lock.root, lock.head, &v, &err), 0);
     const struct instruments_input in = {
         .folder = "empty", .program = t.p, .lock = &lock, .verdict = verdict_json(&v)};
-    cJSON *told = instruments_compute_apart(&in);
-    told_expect_null(told, "why");
-    cJSON_Delete(told);
+    cJSON *computed = instruments_compute_apart(&in);
+    sample_expect_null(computed, "why");
+    cJSON_Delete(computed);
     t.p->instruments[0].kind = "nothing";
-    told = instruments_compute_apart(&in);
-    told_expect_text(told, "why", "they were ended by a fault of their own, or had no memory left");
-    assert_int_equal(cJSON_GetArraySize(told_at(told, "instruments")), 0);
-    assert_int_equal(cJSON_GetArraySize(told_at(told, "forecasts")), 0);
-    cJSON_Delete(told);
+    computed = instruments_compute_apart(&in);
+    sample_expect_text(computed, "why",
+                       "they were ended by a fault of their own, or had no memory left");
+    assert_int_equal(cJSON_GetArraySize(sample_at(computed, "instruments")), 0);
+    assert_int_equal(cJSON_GetArraySize(sample_at(computed, "forecasts")), 0);
+    cJSON_Delete(computed);
     verdict_release(&v);
     evidence_release(&none);
-    told_close(&t);
+    sample_close(&t);
 }
 
 int main(void)

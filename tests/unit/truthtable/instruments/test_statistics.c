@@ -1,5 +1,5 @@
 /* What scipy, statsmodels and mpmath answered (tests/golden/statistics.json, written by
- * tests/oracle/test_statistics.py --golden), the shared vectors, and what cannot be told. */
+ * tests/oracle/test_statistics.py --golden), the shared vectors, and what cannot be computed. */
 
 #include <float.h>
 #include <math.h>

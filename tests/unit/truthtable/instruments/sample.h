@@ -1,7 +1,7 @@
 /* A program from text with made-up scores, and what its instruments say. Everything aborts the test
  * on failure. */
-#ifndef TESTS_UNIT_TRUTHTABLE_INSTRUMENTS_TOLD_H
-#define TESTS_UNIT_TRUTHTABLE_INSTRUMENTS_TOLD_H
+#ifndef TESTS_UNIT_TRUTHTABLE_INSTRUMENTS_SAMPLE_H
+#define TESTS_UNIT_TRUTHTABLE_INSTRUMENTS_SAMPLE_H
 
 #include <cjson/cJSON.h>
 
@@ -12,7 +12,7 @@
  * with chance .25, floor .3, 1000 items) and loss (of train, not counted), contrast arch = moe -
  * dense, the binding counter k; `more` is appended: instruments, forecasts. */
 #define TOLD_PROGRAM                                                                               \
-    "[program]\nname = \"told\"\nschema = 1\n"                                                     \
+    "[program]\nname = \"computed\"\nschema = 1\n"                                                 \
     "[[factor]]\nname = \"arch\"\nlevels = [\"dense\", \"moe\"]\n"                                 \
     "[[factor]]\nname = \"seed\"\nlevels = [1, 2, 3]\nreplicate = true\n"                          \
     "[stage.train]\ncommand = [\"./w\"]\n"                                                         \
@@ -30,7 +30,7 @@
     "[table]\ninputs = [\"cleared\"]\nrows = [[\"yes\", \"O1\"], [\"no\", \"O2\"]]\n"              \
     "[outcome]\nO1 = { prior = 0.4, title = \"a\" }\nO2 = { prior = 0.5, title = \"b\" }\n"
 
-struct told_program {
+struct sample_program {
     struct plan_program *p;
     struct evidence e;
     const char *folder;      /* or NULL */
@@ -39,23 +39,24 @@ struct told_program {
 };
 
 /* All tasks done, without values. */
-void told_open(struct told_program *t, const char *toml);
-void told_close(struct told_program *t);
+void sample_open(struct sample_program *t, const char *toml);
+void sample_close(struct sample_program *t);
 /* By the name of a measure; by stage and name of a fact. */
-void told_metric(struct told_program *t, const char *cell, const char *measure, double v);
-void told_fact(struct told_program *t, const char *cell, const char *fact, double v);
-void told_fact_null(struct told_program *t, const char *cell, const char *fact, const char *why);
+void sample_metric(struct sample_program *t, const char *cell, const char *measure, double v);
+void sample_fact(struct sample_program *t, const char *cell, const char *fact, double v);
+void sample_fact_null(struct sample_program *t, const char *cell, const char *fact,
+                      const char *why);
 /* The same measure in all six cells of TOLD_PROGRAM: dense 1, 2, 3, then moe. */
-void told_cells(struct told_program *t, const char *measure, const double v[6]);
+void sample_cells(struct sample_program *t, const char *measure, const double v[6]);
 
 /* instruments.json; the caller deletes it. */
-cJSON *told_compute(const struct told_program *t);
+cJSON *sample_compute(const struct sample_program *t);
 /* Members on the way: "instruments.bayes.measures.0.cells.2.bf10": keys, indices of arrays, and
  * names of instruments. */
-const cJSON *told_at(const cJSON *told, const char *path);
-void told_expect(const cJSON *told, const char *path, double v, double relative);
-void told_expect_text(const cJSON *told, const char *path, const char *text);
-void told_expect_truth(const cJSON *told, const char *path, bool v);
-void told_expect_null(const cJSON *told, const char *path);
+const cJSON *sample_at(const cJSON *computed, const char *path);
+void sample_expect(const cJSON *computed, const char *path, double v, double relative);
+void sample_expect_text(const cJSON *computed, const char *path, const char *text);
+void sample_expect_truth(const cJSON *computed, const char *path, bool v);
+void sample_expect_null(const cJSON *computed, const char *path);
 
 #endif

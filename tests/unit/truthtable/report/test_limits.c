@@ -34,7 +34,7 @@
     "[apparatus.ref]\nstage  = \"score\"\nmodel  = \"items.txt\"\nexpect = { metric = "            \
     "\"score.s\", value = 0.9, within = 0.01 }\n"
 
-struct told {
+struct sample {
     const char *name;
     struct fixture fixture;
     struct fixture_change change; /* from NULL: no amendment */
@@ -64,7 +64,7 @@ static char *page_of(const char *folder)
     return text;
 }
 
-static void make(const struct told *t, const char *folder)
+static void make(const struct sample *t, const char *folder)
 {
     struct err err = {0};
     int rc = fixture_make(&t->fixture, folder, &err);
@@ -79,10 +79,10 @@ static void make(const struct told *t, const char *folder)
     }
 }
 
-static void expect_told(const struct told *cases, size_t n)
+static void expect_told(const struct sample *cases, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct told *t = &cases[i];
+        const struct sample *t = &cases[i];
         char *folder = path_join(scratch_folder, t->name);
         make(t, folder);
         char *page = page_of(folder);
@@ -102,7 +102,7 @@ static void expect_told(const struct told *cases, size_t n)
 /* A gate that is open is not one that is known to be false. */
 static void test_open_is_not_near_chance(void **state)
 {
-    static const struct told cases[] = {
+    static const struct sample cases[] = {
         {.name = "all-open",
          .fixture = {.toml = "floor.toml",
                      .height = 0.3,
@@ -156,7 +156,7 @@ static void test_without_n(void **state)
 
 static void test_open_records_are_named(void **state)
 {
-    static const struct told cases[] = {
+    static const struct sample cases[] = {
         {.name = "named",
          .fixture = {.toml = "floor.toml",
                      .height = 1.2,
@@ -193,7 +193,7 @@ static void test_a_check_taken_away_is_told(void **state)
     .fixture = {.toml = "checked.toml", .height = 1.5, .no_curves = true},                         \
     .file = "report/provenance.json", .key = "apparatus"
 #define WITHOUT .from = THE_CHECK, .to = "", .level = "nothing_scored"
-    static const struct told cases[] = {
+    static const struct sample cases[] = {
         {.name = "failed-away",
          AWAY,
          .change = {WITHOUT, .known = "[" FAILED "]"},
@@ -229,7 +229,7 @@ static void test_a_check_taken_away_is_told(void **state)
 
 static void test_a_check_amended_after_its_result(void **state)
 {
-    static const struct told cases[] = {
+    static const struct sample cases[] = {
         {.name = "amended",
          .fixture = {.toml = "checked.toml", .height = 1.5, .no_curves = true},
          .change = {.from = "value = 0.9",
@@ -262,7 +262,7 @@ static void test_void_names_its_cause(void **state)
         .blocked_cause = "crash",                                                                  \
         .n_blocked = 5                                                                             \
     }
-    static const struct told cases[] = {
+    static const struct sample cases[] = {
         {.name = "budget",
          VOIDED,
          .says = {"\"More counted tasks were lost than the exclusion budget allows\""},
@@ -283,7 +283,7 @@ static void test_void_names_its_cause(void **state)
 /* One machine, two stages, of which one's name ends the other's. */
 static void test_a_stage_within_another_name(void **state)
 {
-    static const struct told cases[] = {
+    static const struct sample cases[] = {
         {.name = "stages",
          .fixture = {.toml = "floor.toml", .height = 1.2, .no_curves = true},
          .file = "report/provenance.json",

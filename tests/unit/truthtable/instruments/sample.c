@@ -1,4 +1,4 @@
-#include "tests/unit/truthtable/instruments/told.h"
+#include "tests/unit/truthtable/instruments/sample.h"
 #include "tests/unit/check.h"
 
 #include <math.h>
@@ -11,11 +11,11 @@
 #include "truthtable/evaluate/verdict_file.h"
 #include "truthtable/instruments/instruments.h"
 
-void told_open(struct told_program *t, const char *toml)
+void sample_open(struct sample_program *t, const char *toml)
 {
     struct diag diag;
     struct err err = {0};
-    *t = (struct told_program){0};
+    *t = (struct sample_program){0};
     diag_init(&diag, "grid.toml");
     if (program_parse(toml, strlen(toml), "grid.toml", &t->p, &diag, &err) != 0) {
         diag_print(&diag, stderr);
@@ -28,13 +28,13 @@ void told_open(struct told_program *t, const char *toml)
     }
 }
 
-void told_close(struct told_program *t)
+void sample_close(struct sample_program *t)
 {
     evidence_release(&t->e);
     program_free(t->p);
 }
 
-void told_metric(struct told_program *t, const char *cell, const char *measure, double v)
+void sample_metric(struct sample_program *t, const char *cell, const char *measure, double v)
 {
     size_t m = program_find_measure(t->p, measure);
     size_t c = program_find_cell(t->p, cell);
@@ -46,26 +46,26 @@ void told_metric(struct told_program *t, const char *cell, const char *measure, 
     evidence_add_metric(&t->e, c, t->p->measures[m].stage, t->p->measures[m].metric, &value);
 }
 
-void told_fact(struct told_program *t, const char *cell, const char *fact, double v)
+void sample_fact(struct sample_program *t, const char *cell, const char *fact, double v)
 {
     struct evidence_value value = {.state = VALUE_KNOWN, .value = v};
     evidence_add_fact(&t->e, program_find_cell(t->p, cell), 0, fact, &value);
 }
 
-void told_fact_null(struct told_program *t, const char *cell, const char *fact, const char *why)
+void sample_fact_null(struct sample_program *t, const char *cell, const char *fact, const char *why)
 {
     struct evidence_value value = {.state = VALUE_NULL, .why = why};
     evidence_add_fact(&t->e, program_find_cell(t->p, cell), 0, fact, &value);
 }
 
-void told_cells(struct told_program *t, const char *measure, const double v[6])
+void sample_cells(struct sample_program *t, const char *measure, const double v[6])
 {
     for (size_t i = 0; i < 6; i++) {
-        told_metric(t, t->p->cells[i].name, measure, v[i]);
+        sample_metric(t, t->p->cells[i].name, measure, v[i]);
     }
 }
 
-cJSON *told_compute(const struct told_program *t)
+cJSON *sample_compute(const struct sample_program *t)
 {
     struct lock lock = {0};
     struct table_verdict v;
@@ -79,9 +79,9 @@ cJSON *told_compute(const struct told_program *t)
                                          .verdict = verdict_json(&v),
                                          .provenance = t->provenance,
                                          .amendments = t->amendments};
-    cJSON *told = instruments_of_evidence(&in, &t->e);
+    cJSON *computed = instruments_of_evidence(&in, &t->e);
     verdict_release(&v);
-    return told;
+    return computed;
 }
 
 static const cJSON *step(const cJSON *at, const char *key)
@@ -103,15 +103,15 @@ static const cJSON *step(const cJSON *at, const char *key)
     return NULL;
 }
 
-const cJSON *told_at(const cJSON *told, const char *path)
+const cJSON *sample_at(const cJSON *computed, const char *path)
 {
     char *copy = xstrdup(path);
     char *rest = NULL;
-    const cJSON *at = told;
+    const cJSON *at = computed;
     for (char *key = strtok_r(copy, ".", &rest); key != NULL; key = strtok_r(NULL, ".", &rest)) {
         at = step(at, key);
         if (at == NULL) {
-            print_message("%s\n", cJSON_PrintUnformatted(told));
+            print_message("%s\n", cJSON_PrintUnformatted(computed));
             fail_msg("%s: no \"%s\"", path, key);
         }
     }
@@ -124,33 +124,33 @@ static void differs(const char *path, const cJSON *at)
     fail_msg("%s is %s", path, cJSON_PrintUnformatted(at));
 }
 
-void told_expect(const cJSON *told, const char *path, double v, double relative)
+void sample_expect(const cJSON *computed, const char *path, double v, double relative)
 {
-    const cJSON *at = told_at(told, path);
+    const cJSON *at = sample_at(computed, path);
     if (!cJSON_IsNumber(at) || !(fabs(at->valuedouble - v) <= relative * fabs(v))) {
         differs(path, at);
     }
 }
 
-void told_expect_text(const cJSON *told, const char *path, const char *text)
+void sample_expect_text(const cJSON *computed, const char *path, const char *text)
 {
-    const cJSON *at = told_at(told, path);
+    const cJSON *at = sample_at(computed, path);
     if (!cJSON_IsString(at) || strcmp(at->valuestring, text) != 0) {
         differs(path, at);
     }
 }
 
-void told_expect_truth(const cJSON *told, const char *path, bool v)
+void sample_expect_truth(const cJSON *computed, const char *path, bool v)
 {
-    const cJSON *at = told_at(told, path);
+    const cJSON *at = sample_at(computed, path);
     if (!cJSON_IsBool(at) || cJSON_IsTrue(at) != v) {
         differs(path, at);
     }
 }
 
-void told_expect_null(const cJSON *told, const char *path)
+void sample_expect_null(const cJSON *computed, const char *path)
 {
-    if (!cJSON_IsNull(told_at(told, path))) {
-        differs(path, told_at(told, path));
+    if (!cJSON_IsNull(sample_at(computed, path))) {
+        differs(path, sample_at(computed, path));
     }
 }
