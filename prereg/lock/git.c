@@ -19,20 +19,20 @@
 
 /* Settings that overrule those of the repository, through GIT_CONFIG_COUNT and its numbered
  * variables, in which names may hold any character. */
-struct settings {
+struct git_settings {
     char *env[2 * SETTINGS_MAX + 8];
     size_t n_env;
     size_t n;
 };
 
-static void add_env(struct settings *s, char *entry)
+static void add_env(struct git_settings *s, char *entry)
 {
     s->env[s->n_env++] = entry;
     s->env[s->n_env] = NULL;
 }
 
 /* Adds one key and value to the numbered variables. */
-static void add_setting(struct settings *s, const char *key, const char *value)
+static void add_setting(struct git_settings *s, const char *key, const char *value)
 {
     add_env(s, xasprintf("GIT_CONFIG_KEY_%zu=%s", s->n, key));
     add_env(s, xasprintf("GIT_CONFIG_VALUE_%zu=%s", s->n, value));
@@ -40,18 +40,18 @@ static void add_setting(struct settings *s, const char *key, const char *value)
 }
 
 /* The settings that could make git run something or read stale state. */
-static void settings_init(struct settings *s)
+static void settings_init(struct git_settings *s)
 {
     static const char *const fixed[][2] = {{"core.fsmonitor", "false"},
                                            {"core.hooksPath", "/dev/null"},
                                            {"core.untrackedCache", "false"}};
-    *s = (struct settings){0};
+    *s = (struct git_settings){0};
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
         add_setting(s, fixed[i][0], fixed[i][1]);
     }
 }
 
-static void settings_release(struct settings *s)
+static void settings_release(struct git_settings *s)
 {
     for (size_t i = 0; i < s->n_env; i++) {
         free(s->env[i]);
@@ -59,7 +59,7 @@ static void settings_release(struct settings *s)
 }
 
 /* The environment of a child: few names, and the settings when they are complete. */
-static size_t env_of(const struct settings *s, const char **env, char **owned)
+static size_t env_of(const struct git_settings *s, const char **env, char **owned)
 {
     static const char *const fixed[] = {
         "LC_ALL=C",
@@ -91,7 +91,7 @@ static size_t env_of(const struct settings *s, const char **env, char **owned)
 }
 
 /* One run of git in `folder`, without a terminal; `r` is to be released in any case. */
-static int git_run(const char *folder, const struct settings *s, const char *const *argv,
+static int git_run(const char *folder, const struct git_settings *s, const char *const *argv,
                    struct proc_result *r, struct err *err)
 {
     const char *env[2 * SETTINGS_MAX + 24];
@@ -125,7 +125,7 @@ static bool is_filter(const char *key)
 }
 
 /* Reading the configuration executes nothing. */
-static int overrule_filters(const char *folder, struct settings *s, struct err *err)
+static int overrule_filters(const char *folder, struct git_settings *s, struct err *err)
 {
     static const char *const argv[] = {"git", "config", "--list", "--name-only", "-z", NULL};
     struct proc_result r;
@@ -154,7 +154,8 @@ static bool is_commit(const char *text, size_t len)
 }
 
 /* *commit is NULL outside a repository and before its first commit. */
-static int read_commit(const char *folder, const struct settings *s, char **commit, struct err *err)
+static int read_commit(const char *folder, const struct git_settings *s, char **commit,
+                       struct err *err)
 {
     static const char *const argv[] = {"git",           "rev-parse", "--verify", "--end-of-options",
                                        "HEAD^{commit}", NULL};
@@ -172,7 +173,7 @@ static int read_commit(const char *folder, const struct settings *s, char **comm
 }
 
 /* Lists every change in the tree, wherever in it the folder is, but for the folder's own files. */
-static int run_status(const char *folder, const char *const *own, const struct settings *s,
+static int run_status(const char *folder, const char *const *own, const struct git_settings *s,
                       struct proc_result *r, struct err *err)
 {
     const char *argv[16 + GIT_OWN_MAX] = {"git",
@@ -202,7 +203,7 @@ static int run_status(const char *folder, const char *const *own, const struct s
 }
 
 /* More output than is read means changes; nothing at all means a clean tree. */
-static int read_clean(const char *folder, const char *const *own, const struct settings *s,
+static int read_clean(const char *folder, const char *const *own, const struct git_settings *s,
                       bool *clean, struct err *err)
 {
     struct proc_result r;
@@ -222,7 +223,7 @@ static int read_clean(const char *folder, const char *const *own, const struct s
 /* On the heap, because the settings are too many for a stack frame. */
 cJSON *git_state(const char *folder, const char *const *own, struct strbuf *note)
 {
-    struct settings *s = xmalloc(sizeof(*s));
+    struct git_settings *s = xmalloc(sizeof(*s));
     struct err err;
     char *commit = NULL;
     bool clean = false;

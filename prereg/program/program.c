@@ -225,35 +225,6 @@ int program_load(const char *path, struct plan_program **out, struct diag *diag,
     return program_load_from(path, NULL, out, diag, err);
 }
 
-size_t program_n_tasks(const struct plan_program *p)
-{
-    return p->n_cells * p->n_stages;
-}
-
-bool program_stage_is_sealed(const struct plan_program *p, size_t stage)
-{
-    assert(stage < p->n_stages);
-    return p->stages[stage].sealed;
-}
-
-bool program_stage_is_counted(const struct plan_program *p, size_t stage)
-{
-    assert(stage < p->n_stages);
-    return p->stages[stage].counted;
-}
-
-bool program_stage_is_budgeted(const struct plan_program *p, size_t stage)
-{
-    assert(stage < p->n_stages);
-    return p->stages[stage].budgeted;
-}
-
-bool program_stage_is_excludable(const struct plan_program *p, size_t stage)
-{
-    assert(stage < p->n_stages);
-    return p->stages[stage].excludable;
-}
-
 size_t program_find_stage(const struct plan_program *p, const char *name)
 {
     return names_find(names_stages(p), name);

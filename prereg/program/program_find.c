@@ -1,7 +1,8 @@
-/* Finding a factor or a level of a program by its name: what the loader and everybody after it
- * need. */
+/* Finds a factor or a level of a program by its name, and answers what a stage is: for the loader
+ * and all who read the program after it. */
 #include "prereg/program/program.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -36,4 +37,33 @@ size_t program_find_level(const struct plan_factor *f, const char *text)
         }
     }
     return INDEX_NONE;
+}
+
+size_t program_n_tasks(const struct plan_program *p)
+{
+    return p->n_cells * p->n_stages;
+}
+
+bool program_stage_is_sealed(const struct plan_program *p, size_t stage)
+{
+    assert(stage < p->n_stages);
+    return p->stages[stage].sealed;
+}
+
+bool program_stage_is_counted(const struct plan_program *p, size_t stage)
+{
+    assert(stage < p->n_stages);
+    return p->stages[stage].counted;
+}
+
+bool program_stage_is_budgeted(const struct plan_program *p, size_t stage)
+{
+    assert(stage < p->n_stages);
+    return p->stages[stage].budgeted;
+}
+
+bool program_stage_is_excludable(const struct plan_program *p, size_t stage)
+{
+    assert(stage < p->n_stages);
+    return p->stages[stage].excludable;
 }

@@ -31,20 +31,20 @@ struct contrasting {
 };
 
 /* Sums in the order given. */
-struct sum {
+struct running_sum {
     struct number total;
     size_t n;
 };
 
 /* The first number is taken as it is: 0 + x could lose an open bound. */
-static void sum_add(struct sum *s, struct number x)
+static void sum_add(struct running_sum *s, struct number x)
 {
     s->total = s->n == 0 ? x : number_add(s->total, x);
     s->n++;
 }
 
 /* The mean; unknown, for the given reason, if nothing was added. */
-static struct number sum_mean(const struct sum *s, const char *why_none)
+static struct number sum_mean(const struct running_sum *s, const char *why_none)
 {
     return s->n == 0 ? number_unknown(why_none) : number_div(s->total, number_point((double)s->n));
 }
@@ -63,9 +63,9 @@ struct number arm_mean(const struct table_evaluation *ev, size_t contrast, size_
     assert(!ev->rules->program->contrasts[contrast].is_difference); /* it has no arms */
     const struct layout *l = &ev->rules->layout;
     const struct score *scores = scores_of(ev, measure);
-    struct sum over_settings = {0};
+    struct running_sum over_settings = {0};
     for (size_t s = 0; s < l->contrasts[contrast].n_settings; s++) {
-        struct sum over_replicates = {0};
+        struct running_sum over_replicates = {0};
         for (size_t r = 0; r < l->n_replicates; r++) {
             const struct score *x = &scores[layout_pair_a(l, contrast, s, r)];
             const struct score *y = &scores[layout_pair_b(l, contrast, s, r)];
@@ -89,12 +89,12 @@ struct number level_mean(const struct table_evaluation *ev, size_t measure, size
     const struct layout *l = &ev->rules->layout;
     const struct score *scores = scores_of(ev, measure);
     bool replicate = p->factors[factor].replicate;
-    struct sum over_conditions = {0};
+    struct running_sum over_conditions = {0};
     for (size_t i = 0; i < p->n_conditions; i++) {
         if (!replicate && p->conditions[i].levels[factor] != level) {
             continue;
         }
-        struct sum over_cells = {0};
+        struct running_sum over_cells = {0};
         for (size_t r = 0; r < l->n_replicates; r++) {
             size_t cell = layout_cell(l, i, r);
             if (p->cells[cell].levels[factor] == level && !scores[cell].excluded) {
@@ -216,7 +216,7 @@ struct condition_pair evaluation_pair(const struct table_evaluation *ev, size_t 
     double scale = 0;
     /* A copy among the replicates makes the standard error unknown, but not the mean. */
     const char *copy = first_copy(ev, scores, a, b);
-    struct sum sum = {0};
+    struct running_sum sum = {0};
     for (size_t r = 0; r < l->n_replicates; r++) {
         const size_t cells[2] = {layout_cell(l, a, r), layout_cell(l, b, r)};
         const struct score *x = &scores[cells[0]];
@@ -530,9 +530,9 @@ static void setting_means(struct contrasting *ct, size_t contrast, const struct 
     const struct layout *l = &ct->ev->rules->layout;
     const struct contrast_layout *cl = &l->contrasts[contrast];
     struct number *settings = arena_array(ct->ev->arena, cl->n_settings, sizeof(*settings));
-    struct sum over_settings = {0};
+    struct running_sum over_settings = {0};
     for (size_t s = 0; s < cl->n_settings; s++) {
-        struct sum over_replicates = {0};
+        struct running_sum over_replicates = {0};
         for (size_t r = 0; r < l->n_replicates; r++) {
             if (!pairs->excluded[s * l->n_replicates + r]) {
                 sum_add(&over_replicates, pairs->d[s * l->n_replicates + r]);
@@ -591,7 +591,7 @@ static void figure_of_measure(struct contrasting *ct, size_t contrast, size_t me
     }
     setting_means(ct, contrast, pairs, f);
     for (size_t r = 0; r < n_replicates; r++) {
-        struct sum over_settings = {0};
+        struct running_sum over_settings = {0};
         /* The replicate's mean over settings, so that settings do not count as replicates. */
         for (size_t s = 0; s < rules->layout.contrasts[contrast].n_settings; s++) {
             if (!pairs->excluded[s * n_replicates + r]) {
@@ -648,8 +648,8 @@ static struct number number_sign(struct number x)
 /* The fields over all (setting, measure) pairs. */
 static void pooled_fields(struct figure *f, const struct number *d, size_t n)
 {
-    struct sum plain = {0};
-    struct sum absolute = {0};
+    struct running_sum plain = {0};
+    struct running_sum absolute = {0};
     for (size_t i = 0; i < n; i++) {
         struct number size = number_abs(d[i]);
         sum_add(&plain, d[i]);

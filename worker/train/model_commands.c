@@ -22,7 +22,7 @@
 #define TOKENS_MAX     (1 << 20)
 
 /* One command's words. */
-struct words {
+struct call_words {
     const char *model;
     const char *hf;
     const char *tokenizer;
@@ -90,7 +90,7 @@ static int read_words(int argc, char **argv, const struct option_word *known, si
 
 int model_command_export(int argc, char **argv, FILE *out, struct err *err)
 {
-    struct words w = {0};
+    struct call_words w = {0};
     const struct option_word known[] = {
         {.name = "--hf", .text = &w.hf},
         {.name = "--tokenizer", .text = &w.tokenizer},
@@ -117,7 +117,7 @@ int model_command_export(int argc, char **argv, FILE *out, struct err *err)
 }
 
 /* The model and its tokenizer: the one given, else the one beside it, else the one it names. */
-static int open_both(const struct words *w, struct model **m, struct tokenizer **tok,
+static int open_both(const struct call_words *w, struct model **m, struct tokenizer **tok,
                      struct err *err)
 {
     int rc = model_open(w->model, m, err);
@@ -146,7 +146,7 @@ static int open_both(const struct words *w, struct model **m, struct tokenizer *
 }
 
 /* list: the end-of-text token, the prompt, and then what the model adds. */
-static int generate(struct model *m, const struct tokenizer *tok, const struct words *w,
+static int generate(struct model *m, const struct tokenizer *tok, const struct call_words *w,
                     struct token_list *list, struct err *err)
 {
     size_t context = (size_t)model_shape(m)->context, tokens = (size_t)w->tokens;
@@ -195,7 +195,7 @@ static int print_tokens(const struct tokenizer *tok, const struct token_list *li
 
 int model_command_generate(int argc, char **argv, FILE *out, struct err *err)
 {
-    struct words w = {.prompt = "", .tokens = TOKENS_DEFAULT};
+    struct call_words w = {.prompt = "", .tokens = TOKENS_DEFAULT};
     const struct option_word known[] = {
         {.name = "--prompt", .text = &w.prompt},
         {.name = "--tokenizer", .text = &w.tokenizer},
@@ -238,8 +238,8 @@ static int add_losses(struct model *m, const struct token_list *stream, size_t c
 }
 
 /* Prints the line of JSON for one source. */
-static int measure(struct model *m, const struct tokenizer *tok, const struct words *w, FILE *out,
-                   struct err *err)
+static int measure(struct model *m, const struct tokenizer *tok, const struct call_words *w,
+                   FILE *out, struct err *err)
 {
     size_t context = (size_t)model_shape(m)->context;
     struct token_list stream = {0};
@@ -278,7 +278,7 @@ out:
 
 int model_command_loss(int argc, char **argv, FILE *out, struct err *err)
 {
-    struct words w = {0};
+    struct call_words w = {0};
     const struct option_word known[] = {
         {.name = "--text", .text = &w.text},
         {.name = "--tokenizer", .text = &w.tokenizer},

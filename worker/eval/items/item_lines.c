@@ -42,13 +42,13 @@ int item_take_jsonl(struct item_reader *r, const char *text, size_t len, struct 
 }
 
 /* The names of the fields: the task's, or the first record's. */
-struct columns {
+struct line_columns {
     const char *const *names;
     size_t n;
 };
 
 /* One CSV record as a JSON object of texts. */
-static int take_fields(struct item_reader *r, const struct columns *columns,
+static int take_fields(struct item_reader *r, const struct line_columns *columns,
                        const struct csv_record *fields, unsigned line, struct err *err)
 {
     if (fields->n != columns->n)
@@ -60,7 +60,7 @@ static int take_fields(struct item_reader *r, const struct columns *columns,
 }
 
 /* The first record names the columns; no name may occur twice. */
-static int take_header(struct columns *columns, struct arena *arena,
+static int take_header(struct line_columns *columns, struct arena *arena,
                        const struct csv_record *fields, struct err *err)
 {
     const char **names = arena_array(arena, fields->n, sizeof(*names));
@@ -70,14 +70,14 @@ static int take_header(struct columns *columns, struct arena *arena,
             if (strcmp(names[k], names[i]) == 0)
                 return err_set(err, ERR_SYNTAX, "two columns are called '%.60s'", names[i]);
     }
-    *columns = (struct columns){names, fields->n};
+    *columns = (struct line_columns){names, fields->n};
     return 0;
 }
 
 int item_take_csv(struct item_reader *r, const char *text, size_t len, struct err *err)
 {
     const size_t before = r->set->n;
-    struct columns columns = {r->spec->columns, r->spec->n_columns};
+    struct line_columns columns = {r->spec->columns, r->spec->n_columns};
     struct csv_reader reader = {0};
     struct csv_record fields;
     struct arena arena;
