@@ -5,7 +5,8 @@
  * in any way (also write, pwrite, truncate, mkdir, rmdir, link, symlink, an open that creates),
  * preregd.log left out. What goes wrong is PREREG_FAULT:
  *   none         the process is killed there
- *   fail, eio    the call fails for want of space, or with an error of the disk
+ *   fail, quota  the call fails for want of space on the disk, or in the user's quota
+ *   eio          it fails with an error of the disk
  *   short        the Nth call that writes data writes half of them
  *   readonly     every call fails with EROFS, from the Nth on, while $PREREG_CRASH is there
  * With PREREG_FIRED the first fault leaves that file, which says where it was, and none follows in
@@ -36,11 +37,11 @@ static atomic_long n_calls;
 static pid_t own;      /* 0: this process does not count */
 static const char *in; /* $PREREG_CRASH_IN, where this process may be of that name; or NULL */
 static bool all_writes;
-static enum { FAULT_KILL, FAULT_FAIL, FAULT_EIO, FAULT_SHORT, FAULT_READONLY } fault;
+static enum { FAULT_KILL, FAULT_FAIL, FAULT_QUOTA, FAULT_EIO, FAULT_SHORT, FAULT_READONLY } fault;
 
 __attribute__((constructor)) static void note_own(void)
 {
-    static const char *const hows[] = {"kill", "fail", "eio", "short", "readonly"};
+    static const char *const hows[] = {"kill", "fail", "quota", "eio", "short", "readonly"};
     const char *at = getenv("PREREG_CRASH_AT");
     const char *how = getenv("PREREG_FAULT");
     const char *name = getenv("PREREG_CRASH_IN");
@@ -140,7 +141,10 @@ static bool is_due(const char *kind, const char *what, const char *where)
         return false;
     if (fault == FAULT_KILL)
         (void)raise(SIGKILL);
-    errno = fault == FAULT_READONLY ? EROFS : fault == FAULT_EIO ? EIO : ENOSPC;
+    errno = fault == FAULT_READONLY ? EROFS
+            : fault == FAULT_EIO    ? EIO
+            : fault == FAULT_QUOTA  ? EDQUOT
+                                    : ENOSPC;
     return true;
 }
 

@@ -13,7 +13,7 @@ from disks import Ext4, SmallDisk
 from harm import NotReached
 from lab import OK, equal, expect
 
-HOWS = ("kill", "fail", "eio", "short")
+HOWS = ("kill", "fail", "quota", "eio", "short")
 N_TASKS = 8
 DAY = 86400
 
