@@ -61,8 +61,8 @@ void slurm_book_config_default(struct slurm_book_config *c);
  *   LOOK        list the parent and the attempt's folder, read what is there -> FILES
  *   BEGAN       report that the attempt may have files
  *   PROBED      report .health
- *   ENDED       .end; where .fence: first write `current-attempt` so that it names no attempt if it
- *               names this one; then report. Nothing of .key follows.
+ *   ENDED       .end; where .fence: first leave `fenced` in its folder, so that a job that begins
+ *               late gives up; then report. Nothing of .key follows
  *   FULL, ROOM  the controller refuses more; accepts again
  *   NOTE        .text for the log and the status
  */
@@ -141,7 +141,7 @@ struct slurm_view {
     bool stale; /* the queue has not answered since two rounds */
 };
 /* Fills `view` until the next step; false: the book does not know the attempt. */
-bool slurm_book_view(struct slurm_book *book, const struct attempt_key *key,
+bool slurm_book_view(const struct slurm_book *book, const struct attempt_key *key,
                      struct slurm_view *view);
 size_t slurm_book_count(const struct slurm_book *book); /* attempts that have not ended */
 

@@ -64,7 +64,7 @@ struct slurm_event {
         bool listed;                   /* false: the folder could not be listed, nothing is known */
         bool launched;                 /* start.json is there */
         bool refused;                  /* the shim refused a second run in the folder (rule 7) */
-        uint64_t beat;                 /* sequence of its heartbeat; 0 none */
+        int64_t beat;                  /* sequence of its heartbeat; 0 none */
         const struct attempt_end *end; /* exit.json is there, whole; or NULL */
     } files;
 };

@@ -1,0 +1,120 @@
+/* Invariants, each where it could break. */
+#include "tests/sim/slurm/parts.h"
+
+/* One call of a kind at a time, and no more of all than the bucket allows: in a minute a minute's
+ * worth and a burst of half of that (rule 10). */
+void check_call(struct farm *f, const struct slurm_act *act)
+{
+    enum slurm_act_kind kind = act->kind == SLURM_ACT_NAMES ? SLURM_ACT_QUEUE : act->kind;
+    if (f->under_way[kind]) {
+        farm_fail(f, "two calls of kind %d at once", (int)kind);
+    }
+    f->under_way[kind] = true;
+    f->n_calls_of[act->kind]++;
+    const uint32_t most = 180;
+    int64_t before = f->n_calls >= most ? f->calls_ms[(f->n_calls - most) % 256] : INT64_MIN / 2;
+    if (f->now_ms - before < 60000) {
+        farm_fail(f, "more than %u calls in a minute", most);
+    }
+    f->calls_ms[f->n_calls++ % 256] = f->now_ms;
+}
+
+void check_submit(struct farm *f, uint32_t attempt)
+{
+    const struct farm_attempt *a = &f->attempts[attempt];
+    if (!a->live) {
+        farm_fail(f, "attempt %u of task %u is submitted after its end", a->no, a->task);
+    }
+    /* Rule 1: never a second time while the first may be in the queue. */
+    if ((a->n_live_jobs > 0 || a->in_flight) && !a->late) {
+        farm_fail(f, "attempt %u of task %u is submitted twice", a->no, a->task);
+    }
+    if (a->claim != NONE && !a->late) {
+        farm_fail(f, "attempt %u of task %u is submitted after it began", a->no, a->task);
+    }
+}
+
+/* Rule 2: only what is to end, or is one too many. */
+void check_cancelled(struct farm *f, uint32_t job)
+{
+    const struct farm_job *j = &f->jobs[job];
+    const struct farm_attempt *a = &f->attempts[j->attempt];
+    if (a->live && a->want == ASK_NOTHING && a->n_live_jobs < 2 && j->restarts == 0 && !a->late) {
+        farm_fail(f, "job %u_%u of attempt %u of task %u is cancelled for nothing", j->base,
+                  j->index, a->no, a->task);
+    }
+}
+
+void check_ended(struct farm *f, uint32_t attempt, const struct slurm_act *act)
+{
+    const struct farm_attempt *a = &f->attempts[attempt];
+    if (!a->live) {
+        farm_fail(f, "attempt %u of task %u ends twice", a->no, a->task);
+    }
+    if (!act->fence) {
+        if (a->exit_seen_ms > f->now_ms || act->end->reason != a->end.reason ||
+            act->end->code != a->end.code) {
+            farm_fail(f, "attempt %u of task %u ends as no file says", a->no, a->task);
+        }
+        return;
+    }
+    /* Rules 17, 19, 20: whatever Slurm shows, what beats is not given up. */
+    if (a->claim != NONE) {
+        const struct farm_job *j = &f->jobs[a->claim];
+        bool unseen = f->nodes[j->node].cut_off_ms != INT64_MAX;
+        if (j->alive && !unseen && f->now_ms - j->began_ms > 60000) {
+            farm_fail(f, "attempt %u of task %u is given up and works", a->no, a->task);
+        }
+        if (a->exit_seen_ms <= f->now_ms - 60000) {
+            farm_fail(f, "attempt %u of task %u is given up and has ended", a->no, a->task);
+        }
+    }
+}
+
+/* Rule 17: nothing is opened while the job only waits. */
+void check_look(struct farm *f, uint32_t attempt)
+{
+    const struct farm_attempt *a = &f->attempts[attempt];
+    if (a->last_job == NONE || a->adopted || a->late || a->began || a->n_live_jobs != 1) {
+        return;
+    }
+    const struct farm_job *j = &f->jobs[a->last_job];
+    if (j->present && j->state == SLURM_PENDING && f->now_ms - j->accepted_ms > 300000) {
+        farm_fail(f, "attempt %u of task %u is looked at while it waits", a->no, a->task);
+    }
+}
+
+void check_step(struct farm *f)
+{
+    size_t known = slurm_book_count(f->book);
+    if (known > f->n_live) {
+        farm_fail(f, "the book has %zu attempts, %u live", known, f->n_live);
+    }
+    if (f->n_live > f->config.max_queued) {
+        farm_fail(f, "%u attempts of %u", f->n_live, f->config.max_queued);
+    }
+    if (f->n_todo + f->n_live + f->n_done != f->config.n_tasks) {
+        farm_fail(f, "a task is lost: %u to do, %u live, %u done", f->n_todo, f->n_live, f->n_done);
+    }
+    int64_t next = slurm_book_next_ms(f->book);
+    bool waits = f->under_way[SLURM_ACT_QUEUE] || f->under_way[SLURM_ACT_SUBMIT] ||
+                 f->under_way[SLURM_ACT_TEST];
+    if (known > 0 && next == INT64_MAX && !waits) {
+        farm_fail(f, "the book waits for nothing");
+    }
+}
+
+void check_finish(struct farm *f)
+{
+    if (slurm_book_count(f->book) != 0) {
+        farm_fail(f, "all tasks are done, the book has %zu attempts", slurm_book_count(f->book));
+    }
+    for (uint32_t i = 0; i < f->config.n_tasks; i++) {
+        const struct farm_task *t = &f->tasks[i];
+        const struct farm_attempt *a = &f->attempts[t->current];
+        if (!t->done || a->end.reason != END_EXITED || a->end.code != 0 ||
+            a->exit_seen_ms == INT64_MAX) {
+            farm_fail(f, "task %u is done without a result", i);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+/*
+ * The book of the Slurm executor against a simulated Slurm: many small worlds with every fault, and
+ * large ones through the array path. PREREGD_SEED=n runs one small world; PREREGD_LONG=1 runs many
+ * more and 100,000 tasks.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "tests/sim/slurm/parts.h"
+
+enum { N_SMALL = 300 };
+
+struct totals {
+    uint64_t n_steps;
+    uint64_t n_attempts;
+    uint64_t n_ends[END_REASON_NR];
+    uint64_t n_fates[FATE_NR];
+    uint64_t n_faults[FAULT_NR];
+};
+
+static void add(struct totals *t, const struct farm *f)
+{
+    t->n_steps += f->n_steps;
+    t->n_attempts += f->n_attempts;
+    for (size_t i = 0; i < END_REASON_NR; i++) {
+        t->n_ends[i] += f->n_ends[i];
+    }
+    for (size_t i = 0; i < FATE_NR; i++) {
+        t->n_fates[i] += f->n_fates[i];
+    }
+    for (size_t i = 0; i < FAULT_NR; i++) {
+        t->n_faults[i] += f->n_faults[i];
+    }
+}
+
+static struct farm_config small_config(uint64_t seed)
+{
+    struct rng rng;
+    rng_seed(&rng, seed ^ 0x51u);
+    return (struct farm_config){.seed = seed,
+                                .n_tasks = 20 + (uint32_t)rng_below(&rng, 180),
+                                .n_nodes = 2 + (uint32_t)rng_below(&rng, 6),
+                                .cpus = 1 + (uint32_t)rng_below(&rng, 8),
+                                .max_queued = 5 + (uint32_t)rng_below(&rng, 100),
+                                .max_array = 1 + (uint32_t)rng_below(&rng, 40),
+                                .min_job_age_ms = 2000 + (int64_t)rng_below(&rng, 300000),
+                                .work_ms = 2000 + (int64_t)rng_below(&rng, 200000),
+                                .array = rng_below(&rng, 4) > 0,
+                                .faults = true};
+}
+
+static int all_happened(const struct totals *t)
+{
+    int rc = 0;
+    for (size_t i = 0; i < FATE_NR; i++) {
+        if (t->n_fates[i] == 0) {
+            (void)fprintf(stderr, "fate %zu never came\n", i);
+            rc = 1;
+        }
+    }
+    for (size_t i = 0; i < FAULT_NR; i++) {
+        if (t->n_faults[i] == 0) {
+            (void)fprintf(stderr, "fault %zu never came\n", i);
+            rc = 1;
+        }
+    }
+    static const enum end_reason REASONS[] = {END_EXITED,        END_LOST,   END_HOST_LOST,
+                                              END_PREEMPTED,     END_MEMORY, END_DEADLINE,
+                                              END_NEVER_LAUNCHED};
+    for (size_t i = 0; i < sizeof(REASONS) / sizeof(REASONS[0]); i++) {
+        if (t->n_ends[REASONS[i]] == 0) {
+            (void)fprintf(stderr, "no attempt ended as %s\n", end_reason_name(REASONS[i]));
+            rc = 1;
+        }
+    }
+    return rc;
+}
+
+static int run_small(uint64_t first, uint64_t n)
+{
+    struct totals t = {0};
+    int64_t since_ns = clock_mono_ns();
+    for (uint64_t seed = first; seed < first + n; seed++) {
+        struct farm f;
+        struct farm_config config = small_config(seed);
+        farm_run(&config, &f);
+        add(&t, &f);
+        farm_release(&f);
+    }
+    (void)printf("%llu worlds: %llu steps, %llu attempts, %llu restarts, %.1f s\n",
+                 (unsigned long long)n, (unsigned long long)t.n_steps,
+                 (unsigned long long)t.n_attempts, (unsigned long long)t.n_faults[FAULT_RESTART],
+                 (double)(clock_mono_ns() - since_ns) / 1e9);
+    return n >= N_SMALL ? all_happened(&t) : 0;
+}
+
+static void run_large(uint64_t seed, uint32_t n_tasks, bool faults)
+{
+    struct farm f;
+    const struct farm_config config = {.seed = seed,
+                                       .n_tasks = n_tasks,
+                                       .n_nodes = 200,
+                                       .cpus = 16,
+                                       .max_queued = 10000,
+                                       .max_array = 1001,
+                                       .min_job_age_ms = 30000,
+                                       .work_ms = 60000,
+                                       .array = true,
+                                       .faults = faults};
+    int64_t since_ns = clock_mono_ns();
+    farm_run(&config, &f);
+    (void)printf("seed %llu, %u tasks: %llu steps, %u attempts, %u batches, %llu restarts, at most "
+                 "%u jobs held, %.1f s\n",
+                 (unsigned long long)seed, n_tasks, (unsigned long long)f.n_steps, f.n_attempts,
+                 f.n_batches, (unsigned long long)f.n_faults[FAULT_RESTART], f.most_held,
+                 (double)(clock_mono_ns() - since_ns) / 1e9);
+    farm_release(&f);
+}
+
+int main(void)
+{
+    const char *one = getenv("PREREGD_SEED");
+    bool is_long = getenv("PREREGD_LONG") != NULL;
+    int64_t seed = 0;
+    struct err err = {0};
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
+    if (one != NULL) {
+        if (text_to_int(one, 0, INT64_MAX, &seed, &err) != 0) {
+            (void)fprintf(stderr, "PREREGD_SEED: %s\n", err.msg);
+            return 2;
+        }
+        return run_small((uint64_t)seed, 1);
+    }
+    int rc = run_small(1, is_long ? 10000 : N_SMALL);
+    run_large(1, 5000, true);
+    if (is_long) {
+        for (seed = 2; seed < 7; seed++) {
+            run_large((uint64_t)seed, 100000, true);
+        }
+    }
+    return rc;
+}
