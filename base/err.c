@@ -127,6 +127,7 @@ enum exit_code err_exit_code(int code)
     case ERR_CORRUPT: return EXIT_LOCK;
     case ERR_INVALID: return EXIT_INVALID;
     case ERR_NO_DAEMON: return EXIT_NO_DAEMON;
+    case ERR_MOVED: return EXIT_MOVED;
     default: return EXIT_ANY;
     }
 }

@@ -33,6 +33,7 @@ enum err_code {
     ERR_CORRUPT = -15,  /* a digest or chain does not hold */
     ERR_VERSION = -16,  /* written by another version */
     ERR_OTHER = -17,
+    ERR_MOVED = -18, /* another daemon has taken the state folder over (exit 8) */
 };
 
 struct err {
@@ -56,6 +57,7 @@ enum exit_code {
     EXIT_INVALID = 5,
     EXIT_NO_DAEMON = 6,
     EXIT_VOID = 7,
+    EXIT_MOVED = 8,
 };
 
 /* Sets code and message; returns the code, so that `return err_set(...)` works. */

@@ -23,6 +23,8 @@
 #define LAYOUT_MACHINE_RATES  "machine-rates.json"
 #define LAYOUT_OBJECTS        "objects"
 #define LAYOUT_PROGRAMS       "programs"
+#define LAYOUT_TENURE         "tenure"      /* of a shared one: which daemon serves it */
+#define LAYOUT_DATABASE_ID    "database-id" /* in the folder of a database that is elsewhere */
 
 /* ---- PROGRAM/: STATE/programs/ID, or the folder of an imported program ---- */
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,10 +17,11 @@
 #include "base/xalloc.h"
 #include "daemon/rpc/client.h"
 #include "daemon/serve.h"
+#include "daemon/shared_state.h"
 #include "daemon/submit.h"
 
 static const char usage_text[] =
-    "usage: preregd serve [--foreground]\n"
+    "usage: preregd serve [--foreground] [--database FOLDER [--take-over]]\n"
     "       preregd submit GRID.TOML [--wait] [--json] [--run]\n"
     "       preregd --version | --help\n"
     "\n"
@@ -29,13 +31,19 @@ static const char usage_text[] =
     "         STATE/preregd.log, with --foreground to standard error instead. (`submit` starts "
     "one\n"
     "         in the background.)\n"
+    "         --database (PREREGD_DATABASE) is for a state folder on a file system that hosts "
+    "share:\n"
+    "         database, socket and log are then in FOLDER, on a local disk of this host. It "
+    "refuses\n"
+    "         while another host's daemon is not provably gone; --take-over lets a person decide.\n"
     "submit   hands a locked program to it, and starts it when none answers. --wait follows to "
     "the\n"
     "         verdict. A command of the program's own that was never run here is run after a\n"
     "         question on the terminal, or with --run (PREREGD_RUN=1).\n"
     "\n"
     "exit codes: 0, 1 anything else, 2 usage, 3 lock mismatch or tampering, 4 INDETERMINATE,\n"
-    "            5 invalid program, 6 no daemon, 7 VOID\n";
+    "            5 invalid program, 6 no daemon, 7 VOID,\n"
+    "            8 taken over by another daemon\n";
 
 static int usage(void)
 {
@@ -49,38 +57,67 @@ static int fail(const struct err *err)
     return (int)err_exit_code(err->code);
 }
 
-/* The state folder must belong to this user alone before anything is written to it. */
-static int open_log(const char *state, bool foreground, struct err *err)
+/* The folder must belong to this user alone before anything is written to it. */
+static int open_log(const struct serve_options *o, bool foreground, struct err *err)
 {
-    int rc = dir_make_durable(state, 0700, err);
-    rc = rc != 0 ? rc : dir_check_private(state, err);
+    char *local = NULL;
+    int rc = shared_state_local(o, &local, err);
     if (rc == 0) {
-        char *path = path_join(state, LAYOUT_LOG);
+        char *path = path_join(local, LAYOUT_LOG);
         rc = log_open(foreground ? NULL : path, err);
         free(path);
     }
+    free(local);
     return rc;
+}
+
+/* Only at a terminal: a script must not answer for a person. */
+static bool confirm(const char *question)
+{
+    char answer[16] = "";
+    if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) {
+        return false;
+    }
+    show_printf(stderr, "%s [yes/no] ", question);
+    return fgets(answer, sizeof(answer), stdin) != NULL && strcmp(answer, "yes\n") == 0;
+}
+
+static bool serve_options_read(int argc, char **argv, struct serve_options *o, bool *foreground)
+{
+    for (int i = 2; i < argc; i++) {
+        if (strcmp(argv[i], "--foreground") == 0) {
+            *foreground = true;
+        } else if (strcmp(argv[i], "--take-over") == 0) {
+            o->take_over = true;
+        } else if (strcmp(argv[i], "--database") == 0 && i + 1 < argc) {
+            o->database = argv[++i];
+        } else {
+            return false;
+        }
+    }
+    return o->database == NULL || o->database[0] != '\0';
 }
 
 /* With umask 077: nothing in the state folder is for other users. */
 static int serve(int argc, char **argv)
 {
+    const char *database = getenv("PREREGD_DATABASE");
+    struct serve_options o = {
+        .confirm = confirm, .database = database != NULL && database[0] != '\0' ? database : NULL};
     bool foreground = false;
     char *state = NULL;
     struct err err;
-    for (int i = 2; i < argc; i++) {
-        if (strcmp(argv[i], "--foreground") != 0) {
-            return usage();
-        }
-        foreground = true;
+    if (!serve_options_read(argc, argv, &o, &foreground)) {
+        return usage();
     }
     (void)umask(077);
     int rc = rpc_state_folder(&state, &err);
     if (rc == 0) {
-        rc = open_log(state, foreground, &err);
+        o.state = state;
+        rc = open_log(&o, foreground, &err);
     }
     if (rc == 0) {
-        rc = serve_state(state, &err);
+        rc = serve_state(&o, &err);
         if (rc != 0) {
             log_error("%s", err.msg);
         }

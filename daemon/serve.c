@@ -30,10 +30,12 @@
 #include "daemon/program/clocks.h"
 #include "daemon/program/sweep.h"
 #include "daemon/rpc/server.h"
+#include "daemon/shared_state.h"
 #include "daemon/shell/attempts.h"
 #include "daemon/shell/history_check.h"
 #include "daemon/shell/load.h"
 #include "daemon/shell/shell.h"
+#include "daemon/tenure/keeper.h"
 
 #define READ_BUFFER_BYTES    ((size_t)1024 * 1024)
 #define MEMORY_RESERVE_BYTES ((int64_t)512 * 1024 * 1024) /* for us and the system */
@@ -255,6 +257,10 @@ static void stop(struct shell *sh)
     uv_close((uv_handle_t *)&sh->disk, NULL);
     uv_close((uv_handle_t *)&sh->on_term, NULL);
     uv_close((uv_handle_t *)&sh->on_int, NULL);
+    uv_close((uv_handle_t *)&sh->on_usr2, NULL);
+    if (sh->keeper != NULL) {
+        keeper_close(sh->keeper);
+    }
 }
 
 static void on_stop_signal(uv_signal_t *handle, int sig)
@@ -279,9 +285,11 @@ static int open_loop(struct shell *sh, struct err *err)
     counted_open(sh);
     (void)uv_signal_init(&sh->loop, &sh->on_term);
     (void)uv_signal_init(&sh->loop, &sh->on_int);
-    sh->tick.data = sh->disk.data = sh->on_term.data = sh->on_int.data = sh;
+    (void)uv_signal_init(&sh->loop, &sh->on_usr2);
+    sh->tick.data = sh->disk.data = sh->on_term.data = sh->on_int.data = sh->on_usr2.data = sh;
     (void)uv_signal_start(&sh->on_term, on_stop_signal, SIGTERM);
     (void)uv_signal_start(&sh->on_int, on_stop_signal, SIGINT);
+    (void)uv_signal_start(&sh->on_usr2, on_stop_signal, SIGUSR2);
     return 0;
 }
 
@@ -300,7 +308,7 @@ static int open_executors(struct shell *sh, struct err *err)
         if (access(shim, X_OK) != 0) {
             rc = err_set_errno(err, errno, "%s cannot be run", shim);
         } else {
-            char *words = path_join(sh->state, LAYOUT_SHIM_LOG);
+            char *words = path_join(sh->local, LAYOUT_SHIM_LOG);
             sh->executors[EXECUTOR_LOCAL] =
                 local_create(&sh->loop, shim, words, LOCAL_YOUNG_MS, &listener);
             free(words);
@@ -311,9 +319,39 @@ static int open_executors(struct shell *sh, struct err *err)
     return rc;
 }
 
+/* Taken over by another daemon: nothing that this process would still write, its socket and its
+ * notes included, is its own any more. What runs goes on, and is fenced off by the other one. */
+static void on_lost(void *ctx, const struct err *why)
+{
+    (void)ctx;
+    log_error("%s: this daemon stops at once", why->msg);
+    _exit(EXIT_MOVED);
+}
+
+static int check_tenure(void *ctx, struct err *err)
+{
+    struct shell *sh = ctx;
+    return keeper_check(sh->keeper, err);
+}
+
+/* Of a shared state folder every commit is guarded from here on, and the first one says that it was
+ * taken over: from then on the journals differ from what the daemon before it knows. */
+static int open_store(struct shell *sh, const struct shared_state *shared, struct err *err)
+{
+    if (shared->is_shared) {
+        sh->taken_over = shared->taken.story[0] == '\0' ? NULL : shared->taken.story;
+        sh->keeper = keeper_create(&sh->loop, sh->state, &shared->taken.own, on_lost, sh);
+    }
+    int rc = store_open(sh->state, STORE_OWNER, &sh->store, err);
+    if (rc == 0 && shared->is_shared) {
+        store_set_guard(sh->store, check_tenure, sh);
+    }
+    return rc != 0 ? rc : shared_state_journal(shared, sh->store, err);
+}
+
 /* The store first: its lock makes this the only daemon of the folder. CORE_ALL_ADDED comes last, so
  * that nothing starts before everything is known. */
-static int open_all(struct shell *sh, struct err *err)
+static int open_all(struct shell *sh, const struct shared_state *shared, struct err *err)
 {
     static const struct pump_listener template = {.committing = on_committing,
                                                   .committed = on_committed,
@@ -324,7 +362,7 @@ static int open_all(struct shell *sh, struct err *err)
     listener.ctx = sh;
     int rc = machine_config(&sh->config, err);
     if (rc == 0) {
-        rc = store_open(sh->state, STORE_OWNER, &sh->store, err);
+        rc = open_store(sh, shared, err);
     }
     if (rc == 0) {
         rc = open_executors(sh, err);
@@ -336,7 +374,7 @@ static int open_all(struct shell *sh, struct err *err)
     sh->pump = pump_create(&sh->loop, sh->core, sh->store, &listener);
     struct server_handler handler = answer_handler(sh);
     handler.stop = on_stop_request;
-    rc = server_open(&sh->loop, sh->state, &handler, &sh->server, err);
+    rc = server_open(&sh->loop, sh->local, &handler, &sh->server, err);
     rc = rc == 0 ? settings_read(sh->state, &sh->settings, err) : rc;
     if (rc == 0 && sh->settings.readers.folder != NULL) {
         rc = server_open_readers(sh->server, &sh->settings.readers, err);
@@ -360,6 +398,7 @@ static void release_all(struct shell *sh)
     settings_release(&sh->settings);
     core_free(sh->core);
     store_close(sh->store);
+    keeper_free(sh->keeper);
     for (size_t i = 0; i < sh->cap_programs; i++) {
         hosted_free(sh->programs[i]);
     }
@@ -374,34 +413,49 @@ static void release_all(struct shell *sh)
     free(sh->state);
 }
 
-/* Runs the loop until every handle is closed, also when opening failed half-way. */
-int serve_state(const char *state, struct err *err)
+static int run(struct shell *sh, const struct shared_state *shared, struct err *err)
 {
+    int rc = open_loop(sh, err);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = open_all(sh, shared, err);
+    if (rc == 0) {
+        sweep_state(sh->state);
+        shell_watch_disk(sh);
+        log_info("serving %s (%s, pid %ld, %u cores)", sh->state, PREREGD_VERSION, (long)getpid(),
+                 sh->config.cores);
+    } else {
+        stop(sh);
+    }
+    (void)uv_run(&sh->loop, UV_RUN_DEFAULT);
+    job_join_hashing();
+    int left = uv_loop_close(&sh->loop);
+    assert(left == 0); /* every handle was closed */
+    (void)left;
+    return rc;
+}
+
+/* Runs the loop until every handle is closed, also when opening failed half-way. */
+int serve_state(const struct serve_options *options, struct err *err)
+{
+    struct shared_state shared;
+    (void)signal(SIGPIPE, SIG_IGN);
+    int rc = shared_state_open(options, &shared, err);
+    if (rc != 0) {
+        shared_state_release(&shared);
+        return rc;
+    }
     job_size_pool();
-    struct shell sh = {.state = path_absolute(NULL, state),
+    struct shell sh = {.state = xstrdup(options->state),
+                       .local = shared.local,
                        .started = clock_wall(),
                        .checked_rows = STORE_CHECKED_ROWS};
     sh.read_buffer = xmalloc(READ_BUFFER_BYTES);
-    (void)signal(SIGPIPE, SIG_IGN);
     (void)prctl(PR_SET_CHILD_SUBREAPER,
                 1); /* orphans of a killed shim become our children (fence.c) */
-    int rc = open_loop(&sh, err);
-    if (rc == 0) {
-        rc = open_all(&sh, err);
-        if (rc == 0) {
-            sweep_state(sh.state);
-            shell_watch_disk(&sh);
-            log_info("serving %s (%s, pid %ld, %u cores)", sh.state, PREREGD_VERSION,
-                     (long)getpid(), sh.config.cores);
-        } else {
-            stop(&sh);
-        }
-        (void)uv_run(&sh.loop, UV_RUN_DEFAULT);
-        job_join_hashing();
-        int left = uv_loop_close(&sh.loop);
-        assert(left == 0); /* every handle was closed */
-        (void)left;
-    }
+    rc = run(&sh, &shared, err);
     release_all(&sh);
+    shared_state_release(&shared);
     return rc;
 }

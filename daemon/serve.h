@@ -2,10 +2,20 @@
 #ifndef DAEMON_SERVE_H
 #define DAEMON_SERVE_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
+struct serve_options {
+    const char *state;    /* absolute; created when absent */
+    const char *database; /* a local folder for a state folder that hosts share; NULL: not said */
+    bool take_over;       /* a person wants it, though the last daemon is not provably gone */
+    bool (*confirm)(const char *question); /* asks that person; or NULL */
+};
+
 /* Serves the state folder until a signal or a request stops it: commits what waits, leaves shims
- * and workers alone, and lets the loop run dry. Blocks. state: a path, created when absent. */
-int serve_state(const char *state, struct err *err) MUST_CHECK;
+ * and workers alone, and lets the loop run dry. Blocks. A daemon that is taken over ends the
+ * process at once with EXIT_MOVED, without another write. */
+int serve_state(const struct serve_options *options, struct err *err) MUST_CHECK;
 
 #endif

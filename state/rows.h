@@ -1,7 +1,6 @@
 /*
- * The durable rows as plain data: what the scheduler core hands out, what the store writes, and
- * what both come back from after a restart. No SQLite here; daemon/core links this part
- * (preregd_rows) and nothing else of state/.
+ * The durable rows as plain data: what the scheduler core hands out, the store writes, and both
+ * come back from. No SQLite; daemon/core links this part (preregd_rows) alone of state/.
  *
  * A task's row is a whole snapshot of what must survive of it. A program is named by its number in
  * the store (1, 2, ...), a task by its index cell * n_stages + stage, an attempt by its number
@@ -157,6 +156,7 @@ enum row_kind {
     ROW_REPORTED,
     ROW_RUN_SETTINGS, /* the program was submitted again with another [run] */
     ROW_AMENDED,      /* .amendment; its files are there already */
+    ROW_TAKEN_OVER,   /* by another daemon, of a shared state folder; detail: both, and the proof */
     ROW_KIND_NR
 };
 

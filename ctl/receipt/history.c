@@ -284,13 +284,13 @@ static int take_task_row(struct history_reading *r, const cJSON *line, const str
 /* ---- rows of the program ---- */
 
 /* "TIME: REASON", as provenance.json lists it. */
-static void take_unblinding(struct history *h, const cJSON *line)
+static void take_text(cJSON *list, const cJSON *line)
 {
     const cJSON *time = json_member(line, "time");
     const cJSON *detail = json_member(line, "detail");
     char *text =
         xasprintf("%s: %s", time->valuestring, cJSON_IsString(detail) ? detail->valuestring : "");
-    json_push_string(h->unblindings, text);
+    json_push_string(list, text);
     free(text);
 }
 
@@ -320,8 +320,8 @@ static int take_program_row(struct history_reading *r, const cJSON *line,
     if (rc != 0) {
         return rc;
     }
-    if (row->kind == ROW_UNBLINDED) {
-        take_unblinding(h, line);
+    if (row->kind == ROW_UNBLINDED || row->kind == ROW_TAKEN_OVER) {
+        take_text(row->kind == ROW_UNBLINDED ? h->unblindings : h->takeovers, line);
     }
     rc = row->kind == ROW_RUN_SETTINGS ? take_other_run(r, line) : 0;
     if (rc != 0) {
@@ -515,6 +515,7 @@ int history_read(struct history *h, const struct plan_program *p, const struct l
     *h = (struct history){.program = p, .n_tasks = program_n_tasks(p)};
     h->amended = json_array();
     h->unblindings = json_array();
+    h->takeovers = json_array();
     h->checks = json_object();
     h->record = run_record_create(p);
     arena_init(&r.of_line);

@@ -72,6 +72,7 @@ struct history {
     enum access_level access;     /* that the attempts so far amount to */
     cJSON *amended;               /* array: {"number","head","level"}, and "row" of the journal */
     cJSON *unblindings;           /* array of texts, as provenance.json has them */
+    cJSON *takeovers;             /* likewise: by daemons of other hosts */
     struct run_record *record;    /* what [run] was, and what was lost under it */
     cJSON *runs;                  /* its list, once all is read: {"row","run","blocked","first"} */
     cJSON *checks; /* of the apparatus, by name: {"state","attempts","results":[{"row","attempt",

@@ -9,6 +9,7 @@ void history_release(struct history *h)
 {
     cJSON_Delete(h->amended);
     cJSON_Delete(h->unblindings);
+    cJSON_Delete(h->takeovers);
     cJSON_Delete(h->checks);
     cJSON_Delete(h->runs);
     run_record_free(h->record);

@@ -555,4 +555,8 @@ void status_daemon(struct strbuf *sb, const struct term *t, const cJSON *ping)
                 answer_text(ping, "state", "?"), dot(t), (long long)answer_int(slots, "used", 0),
                 (long long)answer_int(slots, "total", 0),
                 text_plural(answer_int(slots, "total", 0), "slot", "slots"));
+    const char *taken_over = answer_text(ping, "taken_over", NULL);
+    if (taken_over != NULL) {
+        strbuf_addf(sb, "the state folder was taken over %s\n", taken_over);
+    }
 }

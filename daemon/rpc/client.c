@@ -25,6 +25,7 @@
 #include "base/xalloc.h"
 #include "daemon/rpc/owner.h"
 #include "daemon/rpc/schema.h"
+#include "state/tenure/record.h"
 
 #define DEFAULT_TIMEOUT_MS 60000
 
@@ -112,7 +113,9 @@ static int check_owner(const char *folder, int fd, bool *foreign, struct err *er
 static int connect_to(const char *folder, int *fd, bool *foreign, struct err *err)
 {
     struct sockaddr_un addr;
-    int rc = socket_address(folder, &addr, err);
+    char *local = tenure_local_folder(folder);
+    int rc = socket_address(local, &addr, err);
+    free(local);
     if (rc != 0) {
         return rc;
     }

@@ -19,6 +19,7 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "daemon/rpc/schema.h"
+#include "state/tenure/record.h"
 
 #define LOCKS_MAX     ((size_t)16 << 20)
 #define STAT_MAX      4096
@@ -112,8 +113,9 @@ static pid_t noted_owner(const char *lock)
     return pid > 0 && kill(pid, 0) != 0 && errno == ESRCH ? 0 : pid;
 }
 
-bool rpc_owner_find(const char *state_folder, struct rpc_owner *out)
+bool rpc_owner_find(const char *state, struct rpc_owner *out)
 {
+    char *state_folder = tenure_local_folder(state);
     char *lock = path_join(state_folder, LAYOUT_STATE_LOCK);
     bool lock_held = false;
     bool folder_held = false;
@@ -130,6 +132,7 @@ bool rpc_owner_find(const char *state_folder, struct rpc_owner *out)
         look_at_process(out);
     }
     free(lock);
+    free(state_folder);
     return lock_held || folder_held;
 }
 
@@ -159,9 +162,29 @@ static int say_common(int code, const char *state_folder, const struct rpc_owner
     return 0;
 }
 
+/* The daemon of a shared state folder may be on another host, which its tenure names. */
+static bool is_elsewhere(const char *state_folder, struct tenure *last)
+{
+    struct tenure own;
+    struct err ignored;
+    bool found = false;
+    tenure_init(&own);
+    return tenure_read(state_folder, last, &found, &ignored) == 0 && found && !last->released &&
+           !tenure_is_same_host(last, &own);
+}
+
 int rpc_owner_unreachable(const char *state_folder, struct err *err)
 {
     struct rpc_owner owner;
+    struct tenure last;
+    if (is_elsewhere(state_folder, &last)) {
+        char *who = tenure_text(&last);
+        int rc = err_set(err, ERR_NO_DAEMON,
+                         "the daemon of %.80s is on another host (%.120s): ask there", state_folder,
+                         who);
+        free(who);
+        return rc;
+    }
     if (!rpc_owner_find(state_folder, &owner)) {
         return err_set(err, ERR_NO_DAEMON,
                        "no daemon answers at %s/" LAYOUT_SOCKET

@@ -13,6 +13,7 @@
 #include "base/xalloc.h"
 #include "daemon/rpc/client.h"
 #include "daemon/rpc/owner.h"
+#include "state/tenure/record.h"
 
 #define LOG_READ_MAX   ((size_t)64 << 20)
 #define START_PAUSE_MS 20
@@ -108,7 +109,8 @@ int rpc_start_daemon(const char *state_folder, struct err *err)
     }
     if (rc == 0) {
         char *program = path_join(own.buf, "preregd");
-        char *log = path_join(state_folder, LAYOUT_LOG);
+        char *local = tenure_local_folder(state_folder);
+        char *log = path_join(local, LAYOUT_LOG);
         rc = setenv("PREREGD_STATE", state_folder, 1) == 0
                  ? 0
                  : err_set_errno(err, errno, "set PREREGD_STATE");
@@ -121,6 +123,7 @@ int rpc_start_daemon(const char *state_folder, struct err *err)
         }
         free(program);
         free(log);
+        free(local);
     }
     strbuf_release(&own);
     return rc;

@@ -33,7 +33,8 @@ static int take_attempt(void *ctx, uint32_t task, const struct attempt_row *a, s
     return 0;
 }
 
-/* Collects "TIME: REASON" from the journal's unblinding rows. No other line is parsed. */
+/* Collects "TIME: REASON" from the journal's rows of unblindings and takeovers. No other line is
+ * parsed. */
 static int take_line(void *ctx, int64_t seq, const char *line, struct err *err)
 {
     struct provenance *p = ctx;
@@ -41,14 +42,15 @@ static int take_line(void *ctx, int64_t seq, const char *line, struct err *err)
     const char *time = "";
     const char *detail = "";
     (void)seq;
-    if (line_kind(line, strlen(line)) != ROW_UNBLINDED) {
+    const enum row_kind kind = line_kind(line, strlen(line));
+    if (kind != ROW_UNBLINDED && kind != ROW_TAKEN_OVER) {
         return 0;
     }
     int rc = json_parse(line, strlen(line), &o, err);
     if (rc == 0 && json_opt_string(o, "time", &time, err) == 0 &&
         json_opt_string(o, "detail", &detail, err) == 0) {
         char *text = xasprintf("%s: %s", time, detail);
-        json_push_string(p->unblindings, text);
+        json_push_string(kind == ROW_UNBLINDED ? p->unblindings : p->takeovers, text);
         free(text);
     }
     cJSON_Delete(o);
@@ -74,7 +76,8 @@ int provenance_collect(struct shell *sh, const struct hosted *h, struct provenan
     *out = (struct provenance){.unverified_history = h->unverified,
                                .hosted = h,
                                .bundle = h->bundle,
-                               .unblindings = json_array()};
+                               .unblindings = json_array(),
+                               .takeovers = json_array()};
     out->timing = h->verdict_timing == NULL ? json_array() : json_copy(h->verdict_timing);
     out->runs = h->run_record == NULL ? json_array() : run_record_json(h->run_record);
     out->n_checks = h->n_checks;
@@ -95,6 +98,7 @@ int provenance_collect(struct shell *sh, const struct hosted *h, struct provenan
 void provenance_release(struct provenance *p)
 {
     cJSON_Delete(p->unblindings);
+    cJSON_Delete(p->takeovers);
     cJSON_Delete(p->timing);
     cJSON_Delete(p->runs);
     free(p->attempts);
@@ -300,6 +304,9 @@ int provenance_write(const struct provenance *p, const char *path, struct err *e
     json_put(o, "run", prog->run.covered == NULL ? json_object() : json_copy(prog->run.covered));
     json_put(o, "runs", json_copy(p->runs));
     json_put(o, "unblindings", json_copy(p->unblindings));
+    if (cJSON_GetArraySize(p->takeovers) > 0) { /* a state folder that hosts share */
+        json_put(o, "takeovers", json_copy(p->takeovers));
+    }
     size_t next = 0;
     json_put(o, "tasks", tasks_json(p, &next));
     json_put(o, "apparatus", checks_json(p, &next));

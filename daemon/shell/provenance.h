@@ -25,6 +25,7 @@ struct provenance {
     int64_t journal_rows;
     bool unverified_history;
     cJSON *unblindings; /* texts */
+    cJSON *takeovers;   /* likewise */
     cJSON *timing;      /* validity that rests on timings */
     cJSON *runs;        /* what [run] was (state/journal/run_record.h) */
 };

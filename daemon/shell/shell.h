@@ -22,6 +22,7 @@
 struct shell_attempt;
 struct counted_reader;
 struct server;
+struct keeper;
 
 /* A program of the store that does not load, or whose rows the store rejects: the former is
  * left out until it is submitted again or the daemon restarts, the latter until the daemon
@@ -34,7 +35,8 @@ struct unloaded {
 
 struct shell {
     uv_loop_t loop;
-    char *state; /* absolute */
+    char *state;       /* absolute */
+    const char *local; /* where socket and logs are: `state`, unless that is shared between hosts */
     struct store *store;
     struct core *core;
     struct core_config config;
@@ -42,6 +44,8 @@ struct shell {
     struct executor *executors[EXECUTOR_NR];
     struct server *server;
     struct settings settings; /* serve.toml, as it was at the start */
+    struct keeper *keeper;    /* NULL: the state folder is not shared */
+    const char *taken_over;   /* likewise: from whom, and the proof; NULL: there was none before */
     struct hosted **programs; /* by number; NULL where there is none */
     size_t cap_programs;
     struct unloaded *unloaded;
@@ -57,6 +61,7 @@ struct shell {
     struct counted_reader *reader;          /* of counted_losses.c; NULL when stopping */
     uv_signal_t on_term;
     uv_signal_t on_int;
+    uv_signal_t on_usr2; /* of Slurm: the time limit is near */
     struct wall_time started;
     int64_t checked_rows; /* of a journal as long the store has checked every row:
                              STORE_CHECKED_ROWS, but for tests */

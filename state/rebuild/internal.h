@@ -23,6 +23,7 @@ struct rebuilding {
     bool tampered;
     int64_t n_bytes;     /* of journal.jsonl, as replayed */
     bool journal_is_new; /* another journal.jsonl is to replace the present one */
+    bool adds_rows;      /* the files show what the journal, as replayed, lacks */
     struct strbuf note;
     bool scores_open;
     uint32_t n_records;
@@ -67,8 +68,8 @@ int rebuild_publish(const char *dir, const struct rebuilding *all, size_t n,
                     struct err *err) MUST_CHECK;
 /* What a rebuild that failed has written. */
 void rebuild_discard(const char *dir, const struct rebuilding *all, size_t n);
-/* ERR_NO_SPACE when the disk has no room for what will be written. */
-int rebuild_check_space(const char *dir, struct err *err) MUST_CHECK;
+/* ERR_NO_SPACE when the disk has no room for what will be written. local: of the database. */
+int rebuild_check_space(const char *dir, const char *local, struct err *err) MUST_CHECK;
 int rebuild_remove_new(const char *dir, struct err *err) MUST_CHECK;
 #define REBUILD_DATABASE LAYOUT_DATABASE ".rebuild"
 

@@ -98,14 +98,14 @@ static int64_t journal_bytes(const char *dir)
 
 /* The database holds the journals' lines and about as much again beside them; its log grows to the
  * same size while it is written; a journal may have to be written again. */
-int rebuild_check_space(const char *dir, struct err *err)
+int rebuild_check_space(const char *dir, const char *local, struct err *err)
 {
-    assert(dir != NULL);
+    assert(dir != NULL && local != NULL);
     int64_t journals = journal_bytes(dir);
-    int64_t database = size_at(dir, LAYOUT_DATABASE);
+    int64_t database = size_at(local, LAYOUT_DATABASE);
     int64_t expected = database > 2 * journals ? database : 2 * journals;
     int64_t need = 2 * expected + journals + SPARE_BYTES;
-    int64_t free_bytes = disk_free_bytes(dir);
+    int64_t free_bytes = disk_free_bytes(local);
     if (free_bytes < 0 || free_bytes >= need) {
         return 0;
     }
@@ -113,7 +113,7 @@ int rebuild_check_space(const char *dir, struct err *err)
         err, ERR_NO_SPACE,
         "rebuild needs about %lld MiB of free disk in %s, %lld MiB are free: nothing was changed; "
         "make room and try again",
-        (long long)(need >> 20) + 1, dir, (long long)(free_bytes >> 20));
+        (long long)(need >> 20) + 1, local, (long long)(free_bytes >> 20));
 }
 
 static int write_line(void *ctx, int64_t seq, const char *line, struct err *err)
@@ -134,6 +134,7 @@ int rebuild_write_journal(struct rebuilding *r, struct err *err)
     if (rc != 0 || (!r->journal_is_new && f->bytes == r->n_bytes)) {
         return rc;
     }
+    r->adds_rows = f->bytes > r->n_bytes;
     char *path = path_join(r->folder, NEW_JOURNAL);
     rc = file_writer_open(&w, path, 0600, err);
     rc = rc != 0 ? rc : store_journal(r->store, r->no, 1, write_line, &w, err);

@@ -10,11 +10,13 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/layout.h"
+#include "base/shared_dir.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/lock/imported.h"
 #include "state/rebuild/internal.h"
 #include "state/store/apparatus.h"
 #include "state/store/submission.h"
+#include "state/tenure/record.h"
 
 static void release(struct rebuilding *r)
 {
@@ -247,9 +249,9 @@ static int rebuild_journal(struct rebuilding *r, struct err *err)
     bool own = false;
     char *path = path_join(r->folder, LAYOUT_JOURNAL);
     enum file_kind kind = FILE_ABSENT;
-    int rc = file_look(path, &kind, err);
+    int rc = shared_look(path, &kind, err);
     if (rc == 0 && kind == FILE_REGULAR) {
-        rc = file_read(path, LAYOUT_JOURNAL_MAX, &text, err);
+        rc = shared_read(path, LAYOUT_JOURNAL_MAX, &text, err);
     }
     if (rc != 0) {
         rc = err_wrap(err, "nothing was changed");
@@ -374,6 +376,23 @@ static int rebuild_all(struct rebuilding *all, size_t n, struct err *err)
     return 0;
 }
 
+/* Of a shared state folder: only the daemon's own host knows whether it has stopped. */
+static int check_tenure(const char *dir, struct err *err)
+{
+    struct tenure own;
+    struct tenure last;
+    bool found = false;
+    int rc = tenure_read(dir, &last, &found, err);
+    tenure_init(&own);
+    if (rc == 0 && found && !last.released && !tenure_is_same_host(&last, &own)) {
+        rc = err_set(err, ERR_BUSY,
+                     "the preregd of host %.80s has not said that it stopped: `preregd serve "
+                     "--database FOLDER` takes the folder over and rebuilds what it needs",
+                     last.host);
+    }
+    return rc;
+}
+
 static int lock_and_clear(const char *dir, struct err *err)
 {
     int fd = -1;
@@ -392,7 +411,22 @@ static int lock_and_clear(const char *dir, struct err *err)
     return rc;
 }
 
-int store_rebuild(const char *state_dir, rebuild_fn *fn, void *ctx, struct err *err)
+/* A history that was found unverified before is no news. */
+static int refuse_new_rows(const struct rebuilding *all, size_t n, struct err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (all[i].journal_is_new || all[i].adds_rows) {
+            return err_set(
+                err, ERR_CORRUPT,
+                "program %.80s: %.120s; nothing was changed: `preregctl rebuild` decides",
+                all[i].id, all[i].note.len > 0 ? all[i].note.buf : "its journal lacks rows");
+        }
+    }
+    return 0;
+}
+
+static int rebuild_state(const char *state_dir, bool whole, rebuild_fn *fn, void *ctx,
+                         struct err *err)
 {
     assert(state_dir != NULL);
     struct store *store = NULL;
@@ -401,20 +435,24 @@ int store_rebuild(const char *state_dir, rebuild_fn *fn, void *ctx, struct err *
     }
     struct rebuilding *all = NULL;
     size_t n = 0;
-    int rc = lock_and_clear(state_dir, err);
-    rc = rc != 0 ? rc : rebuild_check_space(state_dir, err);
+    char *local = tenure_local_folder(state_dir);
+    int rc = check_tenure(state_dir, err);
+    rc = rc != 0 ? rc : lock_and_clear(local, err);
+    rc = rc != 0 ? rc : rebuild_check_space(state_dir, local, err);
     if (rc == 0) {
         rc = store_connect(state_dir, REBUILD_DATABASE, STORE_OWNER, &store, err);
         if (rc != 0 && rc != ERR_BUSY) {
-            rebuild_discard(state_dir, NULL, 0);
+            rebuild_discard(local, NULL, 0);
         }
     }
     if (rc != 0) {
+        free(local);
         return rc;
     }
     store->detached = true;
     rc = find_programs(store, &all, &n, err);
     rc = rc != 0 ? rc : rebuild_all(all, n, err);
+    rc = rc == 0 && whole ? refuse_new_rows(all, n, err) : rc;
     if (rc == 0) {
         rc = sql_exec(store->db, "PRAGMA wal_checkpoint(TRUNCATE)", err);
     }
@@ -424,14 +462,25 @@ int store_rebuild(const char *state_dir, rebuild_fn *fn, void *ctx, struct err *
     int lock_fd = store->lock_fd; /* kept until the new one is in place */
     store->lock_fd = -1;
     store_close(store);
-    rc = rc != 0 ? rc : rebuild_publish(state_dir, all, n, err);
+    rc = rc != 0 ? rc : rebuild_publish(local, all, n, err);
     if (rc != 0) {
-        rebuild_discard(state_dir, all, n);
+        rebuild_discard(local, all, n);
     }
+    free(local);
     (void)close(lock_fd);
     for (size_t i = 0; i < n; i++) {
         release(&all[i]);
     }
     free(all);
     return rc == 0 ? 0 : err_wrap(err, "rebuild");
+}
+
+int store_rebuild(const char *state_dir, rebuild_fn *fn, void *ctx, struct err *err)
+{
+    return rebuild_state(state_dir, false, fn, ctx, err);
+}
+
+int store_rebuild_whole(const char *state_dir, struct err *err)
+{
+    return rebuild_state(state_dir, true, NULL, NULL, err);
 }

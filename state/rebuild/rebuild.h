@@ -30,5 +30,8 @@ typedef void rebuild_fn(void *ctx, const struct rebuilt_program *p);
 /* ERR_BUSY while a daemon serves the folder. The old database is kept as preregd.db.old. On error
  * it is still in place. */
 int store_rebuild(const char *state_dir, rebuild_fn *fn, void *ctx, struct err *err) MUST_CHECK;
+/* The same for a daemon that has just taken a shared state folder over: ERR_CORRUPT, and nothing is
+ * changed, where a journal does not hold or lacks what the files show. */
+int store_rebuild_whole(const char *state_dir, struct err *err) MUST_CHECK;
 
 #endif

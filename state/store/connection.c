@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "base/log.h"
 #include "state/store/internal.h"
 #include "state/store/schema.h"
+#include "state/tenure/record.h"
 
 #define BUSY_MS       5000
 #define LOCK_TRIES    100 /* two seconds in all */
@@ -53,6 +55,7 @@ static struct store *store_new(const char *dir, enum store_mode mode)
 {
     struct store *store = xcalloc(1, sizeof(*store));
     store->dir = xstrdup(dir);
+    store->local = tenure_local_folder(dir);
     store->lock_fd = -1;
     store->heads_fd = -1;
     store->dir_fd = -1;
@@ -85,13 +88,13 @@ static int refuse_second(const char *dir, const char *lock, struct err *err)
 /* The folder itself is locked, too: state.lock may be deleted, and another made in its place. */
 static int lock_folder(struct store *store, struct err *err)
 {
-    store->dir_fd = open(store->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    store->dir_fd = open(store->local, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (store->dir_fd < 0) {
-        return err_set_errno(err, errno, "open folder %s", store->dir);
+        return err_set_errno(err, errno, "open folder %s", store->local);
     }
     for (int i = 0; flock(store->dir_fd, LOCK_EX | LOCK_NB) != 0; i++) {
         if (errno != EWOULDBLOCK) {
-            return err_set_errno(err, errno, "lock %s", store->dir);
+            return err_set_errno(err, errno, "lock %s", store->local);
         }
         if (i == LOCK_TRIES) {
             return err_set(err, ERR_BUSY,
@@ -108,7 +111,7 @@ static int lock_folder(struct store *store, struct err *err)
  * hold it for a moment yet. */
 static int take_lock(struct store *store, struct err *err)
 {
-    char *path = path_join(store->dir, LAYOUT_STATE_LOCK);
+    char *path = path_join(store->local, LAYOUT_STATE_LOCK);
     int rc = lock_try(path, false, &store->lock_fd, err);
     for (int i = 0; rc == 0 && store->lock_fd < 0 && i < LOCK_TRIES; i++) {
         clock_sleep_ms(LOCK_PAUSE_MS);
@@ -142,15 +145,31 @@ static int set_pragmas(struct store *store, struct err *err)
                     err);
 }
 
+/* For a reader. The database of a shared state folder is on the host that served it last. */
+static int no_database(const struct store *store, struct err *err)
+{
+    struct tenure last;
+    struct err ignored;
+    bool found = false;
+    if (tenure_read(store->dir, &last, &found, &ignored) == 0 && found) {
+        return err_set(
+            err, ERR_NOT_FOUND,
+            "the database of %.100s is on host %.80s: ask there, or start `preregd serve "
+            "--database FOLDER` here once that one has stopped",
+            store->dir, last.host);
+    }
+    return err_set(err, ERR_NOT_FOUND, "there is no state at %s", store->dir);
+}
+
 static int open_database(struct store *store, const char *file, struct err *err)
 {
-    char *real = realpath(store->dir, NULL); /* SQLite refuses a link anywhere in the path */
-    char *path = path_join(real != NULL ? real : store->dir, file);
+    char *real = realpath(store->local, NULL); /* SQLite refuses a link anywhere in the path */
+    char *path = path_join(real != NULL ? real : store->local, file);
     free(real);
     int flags = store->reader ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     int rc = 0;
     if (store->reader && file_kind_at(path) != FILE_REGULAR) {
-        rc = err_set(err, ERR_NOT_FOUND, "there is no state at %s", store->dir);
+        rc = no_database(store, err);
     } else {
         mode_t mask = umask(0077);
         int opened = sqlite3_open_v2(path, &store->db, flags | SQLITE_OPEN_NOFOLLOW, NULL);
@@ -193,7 +212,10 @@ static int prepare_folder(struct store *store, struct err *err)
 {
     int rc = dir_make_durable(store->dir, 0700, err);
     rc = rc != 0 ? rc : dir_check_private(store->dir, err);
-    rc = rc != 0 ? rc : fs_check_local(store->dir, err);
+    if (rc == 0 && strcmp(store->dir, store->local) != 0) {
+        rc = dir_check_private(store->local, err);
+    }
+    rc = rc != 0 ? rc : fs_check_local(store->local, err);
     return rc != 0 ? rc : take_lock(store, err);
 }
 
@@ -229,6 +251,7 @@ void store_disconnect(struct store *store)
     if (store->dir_fd >= 0) {
         (void)close(store->dir_fd);
     }
+    free(store->local);
     free(store->dir);
     free(store);
 }

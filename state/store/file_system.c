@@ -11,7 +11,8 @@ int fs_check_local(const char *dir, struct err *err)
         return err->code;
     }
     return err_set(err, ERR_REFUSED,
-                   "the state folder %s is on %s, whose locks and syncs cannot be relied on: set "
-                   "PREREGD_STATE to a local disk ([run] work may point to a shared one)",
+                   "the folder %s is on %s, whose locks and syncs cannot be relied on: set "
+                   "PREREGD_STATE to a local disk ([run] work may be a shared one), or start "
+                   "`preregd serve --database FOLDER`, FOLDER on a local disk",
                    dir, name);
 }

@@ -54,9 +54,12 @@ struct journal_io {
 
 struct store {
     char *dir;
+    char *local; /* the folder of database and locks: dir, or elsewhere (state/tenure/record.h) */
     sqlite3 *db;
     int lock_fd;
-    int dir_fd; /* of the state folder, locked as well */
+    int dir_fd;            /* of that folder, locked as well */
+    store_guard_fn *guard; /* asked before every commit; or NULL */
+    void *guard_ctx;
     bool reader;
     bool open_transaction;
     bool broken;    /* file and database may disagree: only reopening heals that */

@@ -3,8 +3,10 @@
  * program, kept in step.
  *
  * STATE/preregd.db, STATE/state.lock, STATE/programs/<id>/journal.jsonl. One owner (flock on
- * state.lock), any number of readers. Never on a network file system. The database is a projection:
- * `store_rebuild` (state/rebuild/rebuild.h) makes it again from the programs' folders.
+ * state.lock), any number of readers. Of a shared state folder the first two are in the local
+ * folder that its tenure names (state/tenure/record.h): the database is never on a network file
+ * system. The database is a projection: `store_rebuild` (state/rebuild/rebuild.h) makes it again
+ * from the programs' folders.
  *
  * Writing: store_begin, store_apply as often as needed, store_commit. Commit
  * appends the journal lines, syncs them, then commits the transaction: after a crash in between,
@@ -51,6 +53,10 @@ int store_begin(struct store *store, struct err *err) MUST_CHECK;
 /* ERR_NO_SPACE when the disk is full: rolled back; try the same again later. */
 int store_commit(struct store *store, struct err *err) MUST_CHECK;
 void store_rollback(struct store *store);
+/* Called by store_commit() before anything is written: an error ends the commit. For a state folder
+ * that another daemon may take over. */
+typedef int store_guard_fn(void *ctx, struct err *err);
+void store_set_guard(struct store *store, store_guard_fn *guard, void *ctx);
 /* Within a transaction: whether the journal files would accept the lines that store_commit appends.
  * ERR_CORRUPT where a file is not as it was last written. Writes nothing. */
 int store_check_files(struct store *store, struct err *err) MUST_CHECK;

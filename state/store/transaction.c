@@ -38,6 +38,13 @@ int store_begin(struct store *store, struct err *err)
     return rc;
 }
 
+void store_set_guard(struct store *store, store_guard_fn *guard, void *ctx)
+{
+    assert(store != NULL && !store->reader);
+    store->guard = guard;
+    store->guard_ctx = ctx;
+}
+
 bool store_is_damaged(const struct store *store)
 {
     assert(store != NULL);
@@ -77,7 +84,8 @@ int store_check_files(struct store *store, struct err *err)
 int store_commit(struct store *store, struct err *err)
 {
     assert(store->open_transaction);
-    int rc = journal_files_write(store, err);
+    int rc = store->guard == NULL ? 0 : store->guard(store->guard_ctx, err);
+    rc = rc != 0 ? rc : journal_files_write(store, err);
     if (rc == 0) {
         rc = run_stmt(store, STMT_COMMIT, err);
     }

@@ -291,6 +291,10 @@ static int check_head(struct verifying *v)
         json_put_string(expected, "program", v->program->name);
         json_put_string(expected, "root", v->lock->root);
         json_put(expected, "unblindings", json_copy(v->history.unblindings));
+        if (cJSON_GetArraySize(v->history.takeovers) > 0 ||
+            json_member(v->provenance, "takeovers") != NULL) {
+            json_put(expected, "takeovers", json_copy(v->history.takeovers));
+        }
         json_put_string(expected, "history", v->history.unverified ? "unverified" : "verified");
         json_put_string(expected, "assurance", "self-consistent");
     } else {

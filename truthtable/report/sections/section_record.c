@@ -68,6 +68,10 @@ static void add_digests(struct doc *d, const struct report_model *m)
                        ? "UNVERIFIED HISTORY"
                        : "verified: the chain holds and ends at the head");
     const cJSON *v = NULL;
+    cJSON_ArrayForEach(v, member(m->provenance, "takeovers"))
+    {
+        (void)doc_item(d, list, "daemon taken over", words_value(&d->arena, v));
+    }
     cJSON_ArrayForEach(v, m->lock->data)
     {
         add_code(d, list, arena_printf(&d->arena, "data %s", v->string), cJSON_GetStringValue(v));

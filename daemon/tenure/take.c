@@ -1,0 +1,142 @@
+/*
+ * Reads who serves, gathers the evidence that state/tenure/judge.h asks for, and claims the next
+ * number. The heartbeat is watched by this process's own clock. Between the judgement and the claim
+ * nothing can go wrong: of two successors one gets the number, and the other is refused.
+ */
+#include "daemon/tenure/take.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "daemon/shim/pid.h"
+#include "daemon/tenure/slurm_job.h"
+
+#define WATCH_PAUSE_MS 500
+
+static bool process_is_alive(const struct tenure *t)
+{
+    struct pid_stat s;
+    return pid_stat_read((pid_t)t->pid, &s) && s.start == t->pid_start && s.state != 'Z' &&
+           s.state != 'X';
+}
+
+/* Until it moves, or the time is over. A record that cannot be read says nothing, and counts as
+ * time in which it was not watched. *holder becomes the newest that was read. */
+static int watch(const char *state, struct tenure *holder, struct tenure_evidence *e,
+                 struct err *err)
+{
+    const int64_t begun = clock_mono().ms;
+    const int64_t number = holder->number;
+    int64_t blind = 0;
+    log_info("watching the heartbeat of another preregd (host %s) for %d s", holder->host,
+             TENURE_WATCH_MS / 1000);
+    while (!e->moved && !holder->released && e->watched_ms < TENURE_WATCH_MS) {
+        struct tenure now;
+        struct err ignored;
+        bool found = false;
+        clock_sleep_ms(WATCH_PAUSE_MS);
+        if (tenure_read(state, &now, &found, &ignored) != 0 || !found) {
+            blind += WATCH_PAUSE_MS;
+            if (blind > TENURE_WATCH_MS) {
+                return err_set(err, ERR_IO,
+                               "the heartbeat of the preregd of host %.100s cannot be "
+                               "read",
+                               holder->host);
+            }
+        } else {
+            e->moved = now.number != number || now.sequence > holder->sequence;
+            holder->released = now.number == number && now.released;
+        }
+        e->watched_ms = clock_mono().ms - begun - blind;
+    }
+    return 0;
+}
+
+static bool asks_person(const struct take_request *q, const struct tenure *holder)
+{
+    char *who = tenure_text(holder);
+    char *question =
+        xasprintf("The preregd of %s does not answer for %d s. If it runs on after all, "
+                  "it stops at its next write. Take its state folder over?",
+                  who, TENURE_WATCH_MS / 1000);
+    bool yes = q->confirm != NULL && q->confirm(question);
+    free(question);
+    free(who);
+    return yes;
+}
+
+static int find_proof(const struct take_request *q, struct tenure_taken *out,
+                      struct tenure_evidence *e, struct err *err)
+{
+    struct err why;
+    e->process_alive =
+        tenure_sees_process(&out->holder, &out->own) && process_is_alive(&out->holder);
+    if (tenure_needs_watch(&out->holder, &out->own)) {
+        int rc = watch(q->state, &out->holder, e, err);
+        if (rc != 0) {
+            return rc;
+        }
+        if (!e->moved && !out->holder.released) {
+            slurm_job_ask(&out->holder, e);
+        }
+    }
+    out->proof = tenure_judge(&out->holder, &out->own, e, &why);
+    if (out->proof == TENURE_NOT_PROVEN && q->person) {
+        e->person = true;
+        struct err ignored;
+        if (tenure_judge(&out->holder, &out->own, e, &ignored) == TENURE_BY_PERSON &&
+            !asks_person(q, &out->holder)) {
+            return err_set(err, ERR_REFUSED, "not taken over: nobody said yes at the terminal");
+        }
+        out->proof = tenure_judge(&out->holder, &out->own, e, &why);
+    }
+    if (out->proof == TENURE_NOT_PROVEN) {
+        *err = why;
+        return err->code;
+    }
+    return 0;
+}
+
+static void tell(struct tenure_taken *out, const struct tenure_evidence *e)
+{
+    char *from = tenure_text(&out->holder);
+    char *to = tenure_text(&out->own);
+    char *how = tenure_proof_text(out->proof, e);
+    (void)snprintf(out->story, sizeof(out->story), "by the daemon of %s, from that of %s: %s", to,
+                   from, how);
+    free(how);
+    free(to);
+    free(from);
+}
+
+int tenure_take(const struct take_request *q, struct tenure_taken *out, struct err *err)
+{
+    struct tenure_evidence e = {0};
+    struct pid_stat own;
+    *out = (struct tenure_taken){.proof = TENURE_NOT_PROVEN};
+    int rc = tenure_read(q->state, &out->holder, &out->had_holder, err);
+    if (rc != 0) {
+        return rc;
+    }
+    tenure_init(&out->own);
+    out->own.pid_start = pid_stat_read((pid_t)out->own.pid, &own) ? own.start : 0;
+    slurm_job_of_self(&out->own);
+    (void)snprintf(out->own.database, sizeof(out->own.database), "%s", q->database);
+    (void)snprintf(out->own.database_id, sizeof(out->own.database_id), "%s", q->database_id);
+    if (out->had_holder) {
+        rc = find_proof(q, out, &e, err);
+        if (rc != 0) {
+            return rc;
+        }
+        tell(out, &e);
+    }
+    out->own.number = out->holder.number + 1;
+    rc = tenure_claim(q->state, &out->own, err);
+    return rc == ERR_EXISTS ? err_set(err, ERR_BUSY,
+                                      "another preregd has taken the state folder %s "
+                                      "at this moment",
+                                      q->state)
+                            : rc;
+}
