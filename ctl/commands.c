@@ -121,6 +121,13 @@ const struct ctl_command ctl_commands[] = {
     {"report", "[PROGRAM]", "write the report again and print its path",
      "Of a program with a verdict; without a daemon from the state folder.", CTL_JSON | CTL_HOST, 0,
      1, cmd_report},
+    {"remove", "PROGRAM [RECEIPT]", "give up the cells of a finished program",
+     "Frees the disk: weights, items, logs and all other files of its attempts are removed; plan,\n"
+     "lock, amendments, journal, verdict, provenance and report are kept. Needs a receipt of the\n"
+     "program that verifies (default: the one that `export` wrote here), or --yes-lose-it. "
+     "Refused\n"
+     "without a verdict, and while another program reads its cells. Cannot be undone.",
+     CTL_JSON | CTL_REASON | CTL_LOSE | CTL_HOST, 1, 2, cmd_remove},
     /* repair */
     {"rebuild", "[STATE]", "rebuild the database from the cell folders",
      "For a lost or torn database, with no daemon running. Journals and cell folders are read,\n"

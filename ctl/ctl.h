@@ -44,6 +44,7 @@ enum ctl_option {
 #define CTL_WITH_HOST (1U << 21) /* --with-host */
 #define CTL_FAILURES  (1U << 22) /* --accept-failures */
 #define CTL_HOST      (1U << 23) /* --host: it may run on another machine (host.h) */
+#define CTL_LOSE      (1U << 25) /* --yes-lose-it */
 #define CTL_HERE      (1U << 24) /* no option: $PREREGD_HOST does not concern it */
 
 /* The options of one call, borrowed from argv. NULL, 0 and false: not given. */
@@ -67,6 +68,7 @@ struct ctl_options {
     bool keep;            /* of rerun */
     bool with_host;       /* of export */
     bool accept_failures; /* of resume */
+    bool lose;            /* of remove: without a receipt */
     bool json;
     bool watch;
     bool follow;
@@ -125,6 +127,7 @@ int cmd_lost(const struct ctl_options *o, enum exit_code *code, struct err *err)
 int cmd_curves(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_programs(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_disk(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_remove(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_retry(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_cancel(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_pause(const struct ctl_options *o, enum exit_code *code, struct err *err);

@@ -4,8 +4,11 @@
  */
 #include "ctl/local_answers.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -16,6 +19,8 @@
 #include "prereg/lock/imported.h"
 #include "prereg/program/verdict_kind.h"
 #include "state/store/run_history.h"
+
+#define TAIL_BYTES 65536 /* of a journal: few rows follow a removal */
 
 int local_state_folder(const struct ctl_options *o, char **state, struct err *err)
 {
@@ -80,6 +85,59 @@ bool local_is_program_folder(const char *path)
     free(lock);
     free(journal);
     return is;
+}
+
+/* The last bytes of a file; empty where it cannot be read. */
+static void read_tail(const char *path, struct strbuf *out)
+{
+    char buf[TAIL_BYTES];
+    struct stat st;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &st) == 0) {
+        const off_t from = st.st_size > TAIL_BYTES ? st.st_size - TAIL_BYTES : 0;
+        const ssize_t n = pread(fd, buf, sizeof(buf), from);
+        strbuf_add(out, buf, n > 0 ? (size_t)n : 0);
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+}
+
+/* Says it with the row's own words: {"detail":"receipt /home/me/a-1-receipt, SHA-256 ..."}. */
+static int refuse_removed(const char *folder, const char *what, const char *line, struct err *err)
+{
+    cJSON *row = NULL;
+    struct err ignored;
+    const size_t len = strcspn(line, "\n");
+    if (json_parse(line, len, &row, &ignored) != 0) {
+        row = NULL;
+    }
+    int rc = err_set(err, ERR_REFUSED,
+                     "%s: its cells were removed (%.10s, %.120s): %s; plan, journal, verdict and "
+                     "report are kept",
+                     path_name(folder), answer_text(row, "time", "?"),
+                     answer_text(row, "detail", "no reason given"), what);
+    cJSON_Delete(row);
+    return rc;
+}
+
+int local_check_cells(const char *folder, const char *what, struct err *err)
+{
+    static const char MARK[] = "\"event\":\"removed\"";
+    struct strbuf text = STRBUF_INIT;
+    int rc = 0;
+    char *path = path_join(folder, LAYOUT_JOURNAL);
+    read_tail(path, &text);
+    const char *at = text.len == 0 ? NULL : memmem(text.buf, text.len, MARK, sizeof(MARK) - 1);
+    if (at != NULL) {
+        while (at > text.buf && at[-1] != '\n') {
+            at--;
+        }
+        rc = refuse_removed(folder, what, at, err);
+    }
+    free(path);
+    strbuf_release(&text);
+    return rc;
 }
 
 /* Reads verdict.json, if it has the digest that the journal ends with. */

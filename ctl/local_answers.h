@@ -36,6 +36,11 @@ void local_program_release(struct local_program *p);
  * wins over a name. A folder where one was only written or locked is not. */
 bool local_is_program_folder(const char *path);
 
+/* ERR_REFUSED with the time and the receipt, when the cells of the program in this folder were
+ * given up (`remove`): the end of its journal says so. `what` is what cannot be done without them.
+ */
+int local_check_cells(const char *folder, const char *what, struct err *err) MUST_CHECK;
+
 /* The answer of the daemon's method `verdict` (docs/rpc.md). ERR_LOCK: verdict.json is not the one
  * that the journal ends with. */
 int local_verdict(const struct local_program *p, cJSON **answer, struct err *err) MUST_CHECK;

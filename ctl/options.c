@@ -44,6 +44,7 @@ enum {
     OPT_WITH_HOST,
     OPT_FAILURES,
     OPT_HOST,
+    OPT_LOSE,
 };
 
 /* One option, for parsing and for the help. */
@@ -100,6 +101,7 @@ static const struct option_row option_rows[] = {
     {"with-host", OPT_WITH_HOST, NULL, CTL_WITH_HOST, "keep the names of the hosts"},
     {"accept-failures", OPT_FAILURES, NULL, CTL_FAILURES,
      "stages may fail: never pause for that again"},
+    {"yes-lose-it", OPT_LOSE, NULL, CTL_LOSE, "without a receipt: what is removed is lost"},
     {"all", 'a', NULL, CTL_ALL, "all of them"},
     {"host", OPT_HOST, "HOST", CTL_HOST, "run it on HOST, over ssh (default: $PREREGD_HOST)"},
     /* every command takes these */
@@ -197,6 +199,7 @@ static int apply(struct ctl_options *o, int value, const char *operand, struct e
     case OPT_KEEP: o->keep = true; return 0;
     case OPT_WITH_HOST: o->with_host = true; return 0;
     case OPT_FAILURES: o->accept_failures = true; return 0;
+    case OPT_LOSE: o->lose = true; return 0;
     case OPT_HOST: return err_set(err, ERR_USAGE, "--host is written in full"); /* host_take() */
     default: return err_set(err, ERR_OTHER, "option %d is in no table", value);
     }

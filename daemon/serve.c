@@ -205,6 +205,7 @@ static void on_act(void *ctx, const struct core_act *act)
     case ACT_WATCH_DATA: shell_watch_disk(sh); break;
     case ACT_VERDICT: shell_compute_verdict(sh, act->program); break;
     case ACT_REPORT: shell_write_report(sh, act->program); break;
+    case ACT_REMOVE: shell_remove_cells(sh, act->program); break;
     case ACT_ARM: /* the pump's own */
     case CORE_ACT_NR: assert(act->kind < ACT_ARM); break;
     }

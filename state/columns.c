@@ -94,6 +94,7 @@ static const struct row_column PROGRAM_ITEMS[] = {
     PROGRAM(verdict_digest, COLUMN_DIGEST, 0, COLUMN_VERDICT, "TEXT NOT NULL DEFAULT ''"),
     PROGRAM(failures_accepted, COLUMN_FLAG, 1, COLUMN_OPTIONAL | COLUMN_SPARSE,
             "INTEGER NOT NULL DEFAULT 0"),
+    PROGRAM(removed, COLUMN_FLAG, 1, COLUMN_OPTIONAL | COLUMN_SPARSE, "INTEGER NOT NULL DEFAULT 0"),
 };
 /* clang-format on */
 

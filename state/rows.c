@@ -64,6 +64,7 @@ static const struct {
     [ROW_RUN_SETTINGS] = {"run_settings", true, false},
     [ROW_AMENDED] = {"amended", true, false},
     [ROW_TAKEN_OVER] = {"taken_over", true, false},
+    [ROW_REMOVED] = {"removed", true, false},
 };
 
 /* Allowed moves; the diagram is in rows.h. A move to itself is always refused. */
@@ -226,6 +227,7 @@ bool state_row_is_legal(const struct state_row *row)
     case ROW_RUN_SETTINGS:
     case ROW_AMENDED:
     case ROW_TAKEN_OVER:
+    case ROW_REMOVED:
     case ROW_KIND_NR: break;
     }
     return false;

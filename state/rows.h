@@ -127,6 +127,7 @@ struct program_row {
     bool unblinded;         /* a person opened the scores before that */
     bool verdict;           /* the verdict is out */
     bool reported;          /* verdict.json and the report are written */
+    bool removed;           /* a person gave up its cells; plan, journal and report stay */
     bool failures_accepted; /* a person said so: never paused for PAUSE_FAILURES again */
     char outcome[72];       /* once the verdict is out: outcome's name, "INDETERMINATE" or "VOID" */
     struct digest verdict_digest; /* of verdict.json */
@@ -157,14 +158,13 @@ enum row_kind {
     ROW_RUN_SETTINGS, /* the program was submitted again with another [run] */
     ROW_AMENDED,      /* .amendment; its files are there already */
     ROW_TAKEN_OVER,   /* by another daemon, of a shared state folder; detail: both, and the proof */
+    ROW_REMOVED,      /* its cells are given up: they are being removed, or are gone */
     ROW_KIND_NR
 };
-
 const char *row_kind_name(enum row_kind k); /* "submitted", ... */
 enum row_kind row_kind_from_name(const char *name);
 bool row_kind_is_journalled(enum row_kind k);
-/* Task and, where it has a number, attempt hold; else program. */
-bool row_kind_is_of_task(enum row_kind k);
+bool row_kind_is_of_task(enum row_kind k); /* task and, with a number, attempt hold; else program */
 struct amendment_row {
     uint32_t number; /* 1, 2, ... */
     struct digest head;

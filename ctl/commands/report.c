@@ -77,7 +77,13 @@ int cmd_report(const struct ctl_options *o, enum exit_code *code, struct err *er
         rc = err_set(err, ERR_REFUSED, "%.150s: no report before there is a verdict",
                      strrchr(folder, '/') + 1); /* an absolute path */
     }
-    rc = rc == 0 && !closed ? run_report(folder, err) : rc;
+    struct err removed = {0};
+    const bool is_kept = !closed && local_check_cells(folder, "", &removed) != 0;
+    if (rc == 0 && is_kept) {
+        show_printf(stderr,
+                    "its cells were removed: the report is the one that was written before\n");
+    }
+    rc = rc == 0 && !closed && !is_kept ? run_report(folder, err) : rc;
     if (rc == 0 && o->json) {
         cJSON *answer = json_object();
         json_put_string(answer, "folder", report);

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
+#include "ctl/local_answers.h"
 #include "ctl/receipt/rerun_file.h"
 #include "ctl/rerun.h"
 #include "ctl/text/out.h"
@@ -163,6 +164,18 @@ static int say_json(const struct rerun_made *made, struct err *err)
     return rc;
 }
 
+/* Without its cells there is nothing to compare with. What else is wrong is found later. */
+static int check_kept(const struct ctl_options *o, struct err *err)
+{
+    struct local_program p;
+    struct err ignored;
+    int rc = local_program_find(o, o->program, &p, &ignored) != 0
+                 ? 0
+                 : local_check_cells(p.folder, "there is nothing to compare a cell with", err);
+    local_program_release(&p);
+    return rc;
+}
+
 int cmd_rerun(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     struct rerun_source src;
@@ -170,7 +183,11 @@ int cmd_rerun(const struct ctl_options *o, enum exit_code *code, struct err *err
     const struct rerun_ask ask = {.state = o->state, .program = o->program, .cell = o->args[0]};
     const struct rerun_spec spec = {
         .stage = o->stage, .out = o->out, .keep = o->keep, .begins = o->json ? NULL : say_begins};
-    int rc = rerun_source_open(&src, &ask, err);
+    int rc = check_kept(o, err);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = rerun_source_open(&src, &ask, err);
     rc = rc == 0 ? rerun_run(&src, &spec, &made, err) : rc;
     if (rc == 0) {
         /* a difference is an answer, not an error */

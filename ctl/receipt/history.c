@@ -299,7 +299,8 @@ static int check_status(const struct history_reading *r, const struct program_ro
 {
     const struct program_row *was = &r->h->status;
     if ((was->unsealed && !now->unsealed) || (was->unblinded && !now->unblinded) ||
-        (was->verdict && !now->verdict) || (was->reported && !now->reported)) {
+        (was->verdict && !now->verdict) || (was->reported && !now->reported) ||
+        (was->removed && !now->removed)) {
         return err_set(r->err, ERR_LOCK, "status takes back what was so in a row before");
     }
     if (was->verdict && (strcmp(was->outcome, now->outcome) != 0 ||

@@ -67,7 +67,8 @@ static int check_flags(const struct history *h, const struct state_row *row, str
     } flags[] = {{"unsealed", was->unsealed, now->unsealed, true, ROW_UNSEALED},
                  {"unblinded", was->unblinded, now->unblinded, false, ROW_UNBLINDED},
                  {"verdict", was->verdict, now->verdict, true, ROW_VERDICT},
-                 {"reported", was->reported, now->reported, false, ROW_REPORTED}};
+                 {"reported", was->reported, now->reported, false, ROW_REPORTED},
+                 {"removed", was->removed, now->removed, true, ROW_REMOVED}};
     for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
         const bool is_by = row->kind == flags[i].by;
         if (is_by && !flags[i].now) {
@@ -120,6 +121,9 @@ int history_check_program(const struct history *h, const struct state_row *row, 
     int rc = check_flags(h, row, err);
     if (rc == 0 && row->kind == ROW_UNSEALED) {
         rc = check_unsealing(h, err);
+    }
+    if (rc == 0 && row->kind == ROW_REMOVED && !h->status.reported) {
+        rc = err_set(err, ERR_LOCK, "its cells are removed before its verdict was reported");
     }
     return rc == 0 && row->kind == ROW_AMENDED ? check_level(h, row, err) : rc;
 }

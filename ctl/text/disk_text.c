@@ -50,10 +50,7 @@ static cJSON *program_row(const cJSON *p)
         last[10] = ' ';
     }
     json_put_string(row, "id", answer_text(p, "id", "?"));
-    json_put_string(row, "state",
-                    json_member(p, "removed") != NULL && !cJSON_IsNull(json_member(p, "removed"))
-                        ? "removed"
-                        : state);
+    json_put_string(row, "state", answer_bool(p, "removed") ? "removed" : state);
     json_put_string(row, "verdict",
                     answer_text(verdict, "outcome", answer_text(verdict, "kind", NULL)));
     json_put_string(row, "tasks", counts);

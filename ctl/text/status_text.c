@@ -376,6 +376,14 @@ static void status_not_running(struct strbuf *sb, const struct term *t, const cJ
     }
 }
 
+/* Its cells are gone; what else there is of it works. */
+static void status_removed(struct strbuf *sb, const cJSON *summary)
+{
+    if (answer_bool(summary, "removed")) {
+        strbuf_adds(sb, "its cells were removed; plan, journal, verdict and report are kept\n");
+    }
+}
+
 /* Why a program whose tasks have all ended gets no verdict yet. */
 static void status_refused(struct strbuf *sb, const struct term *t, const cJSON *summary)
 {
@@ -506,6 +514,7 @@ void status_program(struct strbuf *sb, const struct term *t, const cJSON *summar
     status_counted(sb, t, summary);
     status_apparatus(sb, summary);
     status_not_running(sb, t, summary);
+    status_removed(sb, summary);
     status_paused(sb, t, summary);
     int64_t garbage = answer_int(summary, "garbage_lines", 0);
     if (garbage > 0) {

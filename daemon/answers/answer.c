@@ -469,7 +469,7 @@ static int on_request(void *ctx, struct server_call *call, const struct rpc_requ
         [RPC_REPORT] = answer_report,   [RPC_SUBSCRIBE] = answer_subscribe,
         [RPC_STOP] = answer_stop,       [RPC_AMEND] = answer_amend,
         [RPC_LOST] = answer_lost,       [RPC_PROGRAMS] = answer_programs,
-        [RPC_DISK] = answer_disk,
+        [RPC_DISK] = answer_disk,       [RPC_REMOVE] = answer_remove,
     };
     struct answer_context answering = {.shell = ctx, .call = call};
     *result = NULL;

@@ -54,6 +54,10 @@ int answer_programs(struct answer_context *ctx, const cJSON *params, cJSON **res
 int answer_disk(struct answer_context *ctx, const cJSON *params, cJSON **result,
                 struct err *err) MUST_CHECK;
 
+/* answer_remove.c: gives up the cells of a program that has ended. */
+int answer_remove(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                  struct err *err) MUST_CHECK;
+
 /* counted_losses.c: SUMMARY's "counted"; and under which limits of [run], narrower than those of
  * others, a task was blocked (state/journal/run_record.h): NULL when it was not, or that is
  * unknown. */

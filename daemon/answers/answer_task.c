@@ -310,6 +310,9 @@ static void put_on_disk(cJSON *o, const struct shell *sh, const struct hosted *h
     int rc = inputs_of_one(sh->store, h, task, &one, &err);
     rc = rc == 0 ? inputs_glance(&one, &n, &err) : rc;
     cJSON *disk = json_object();
+    if (h->status.removed) {
+        rc = err_set(&err, ERR_REFUSED, "the program's cells were removed");
+    }
     if (rc == 0 || rc == ERR_LOCK) {
         json_put_bool(disk, "as_accepted", rc == 0);
     } else {
@@ -380,6 +383,13 @@ int answer_logs(struct answer_context *ctx, const cJSON *params, cJSON **result,
     int rc = find_one(ctx, params, &h, &task, err);
     if (rc != 0) {
         return rc;
+    }
+    if (h->status.removed && !hosted_is_check(h, task)) {
+        return err_set(
+            err, ERR_REFUSED,
+            "the cells of %.80s were removed, its logs with them; plan, journal, verdict "
+            "and report are kept",
+            h->id);
     }
     struct attempts_list l = {.hosted = h, .list = json_array(), .files = true};
     rc = store_attempts(ctx->shell->store, h->no, task, push_attempt, &l, err);

@@ -315,6 +315,7 @@ static void put_life(cJSON *o, const struct shell *sh, const struct hosted *h)
     summary_put_time(o, "finished", h->finished);
     json_put_bool(o, "sealed", !h->status.unsealed && !h->status.unblinded);
     json_put_bool(o, "unblinded", h->status.unblinded);
+    json_put_bool(o, "removed", h->status.removed);
     json_put(o, "open", open_reads(h->bundle->program));
     json_put_string(o, "clock", h->clock_why);
     json_put_string(o, "history", hosted_history(h));

@@ -177,6 +177,7 @@ static void on_program(struct core *c, struct core_program *p, const struct core
     case CORE_STOP: request_stop(c, p, ev->text); break;
     case CORE_PAUSE: program_pause(c, p, PAUSE_PERSON, ev->text); break;
     case CORE_RESUME: request_resume(c, p, ev); break;
+    case CORE_REMOVE: request_remove(c, p, ev->text); break;
     case CORE_UNBLIND: request_unblind(c, p, ev->text); break;
     case CORE_AMEND: program_amend(c, p, ev); break;
     case CORE_DISK: on_disk(c, p, ev); break;

@@ -73,6 +73,7 @@ void core_config_default(struct core_config *c);
  *                 attempts that the machine could not start       -> MENDED
  *   VERDICT       check the lock and compute; write nothing yet
  *                                                     -> VERDICT_COMPUTED or VERDICT_FAILED
+ *   REMOVE        remove the program's cells, which a row has given up        (no answer)
  *   REPORT        write verdict.json and provenance.json, run prereg-report    -> REPORTED
  *
  * A probe that finds no exit.json fences the attempt off before it reports it gone (DEAD, or ENDED
@@ -91,6 +92,7 @@ enum core_act_kind {
     ACT_WATCH_DATA,
     ACT_VERDICT,
     ACT_REPORT,
+    ACT_REMOVE,
     CORE_ACT_NR
 };
 

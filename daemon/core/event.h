@@ -84,6 +84,7 @@ enum core_event_kind {
     CORE_PAUSE,
     CORE_RESUME,   /* lifts every pause; blocked apparatus checks are repeated;
                       .accept_failures: stages may fail from now on (failures.c) */
+    CORE_REMOVE,   /* its cells are given up; .text: the receipt that was made of them, and why */
     CORE_UNBLIND,  /* .text: who and why */
     CORE_AMEND,    /* .amendment, .text: the reason; its files are in the program's folder */
     CORE_MACHINE,  /* .machine: slots, cores or memory changed */

@@ -72,8 +72,7 @@ bool task_is_held(const struct core_program *p,
 /* Sets the checks as the plan declares them: known ones stay, new ones are appended. The caller
  * makes their tasks. */
 void apparatus_set(struct core_program *p, const struct core_plan *plan);
-/* Whether every declared check is done. */
-bool apparatus_holds(const struct core_program *p);
+bool apparatus_holds(const struct core_program *p); /* every declared check is done */
 /* Declared checks that have not ended. */
 uint32_t apparatus_n_open(const struct core_program *p);
 uint32_t apparatus_n_ready(const struct core_program *p); /* in the ready queue */
@@ -180,6 +179,7 @@ void request_end(struct core *c, struct core_program *p, uint32_t task, enum cau
                  const char *text);
 void request_resume(struct core *c, struct core_program *p, const struct core_event *ev);
 void request_unblind(struct core *c, struct core_program *p, const char *text);
+void request_remove(struct core *c, struct core_program *p, const char *text);
 
 /* slices.c: requests about all tasks, a part of them in each step. */
 void request_stop(struct core *c, struct core_program *p, const char *text);

@@ -8,7 +8,7 @@ static const char *const ACT_NAMES[CORE_ACT_NR] = {
     [ACT_START] = "start",     [ACT_TERMINATE] = "terminate",   [ACT_KILL] = "kill",
     [ACT_PROBE] = "probe",     [ACT_VERIFY] = "verify",         [ACT_LINK] = "link",
     [ACT_ARM] = "arm",         [ACT_WATCH_DISK] = "watch_disk", [ACT_WATCH_DATA] = "watch_data",
-    [ACT_VERDICT] = "verdict", [ACT_REPORT] = "report",
+    [ACT_VERDICT] = "verdict", [ACT_REPORT] = "report",         [ACT_REMOVE] = "remove",
 };
 
 const char *core_act_name(enum core_act_kind kind)

@@ -151,9 +151,12 @@ static void recover(struct core *c, struct core_program *p)
             timer_set(c, p, i, c->now_ms + wait_ms);
         } else if (t->state == TASK_READY) {
             ready_push(p, i);
-        } else if (t->state == TASK_DONE && !t->linked) {
+        } else if (t->state == TASK_DONE && !t->linked && !p->status.removed) {
             emit_task_act(c, ACT_LINK, p, i);
         }
+    }
+    if (p->status.removed) {
+        emit_act(c, ACT_REMOVE, p);
     }
     if ((p->status.paused & PAUSE_DISK) != 0) {
         emit_act(c, ACT_WATCH_DISK, p);

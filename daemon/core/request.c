@@ -129,6 +129,27 @@ void request_resume(struct core *c, struct core_program *p, const struct core_ev
     }
 }
 
+/* Gives up the cells of a program that has ended, for good. Asked for again it asks the shell
+ * again: a disk may have kept it from removing all of them. */
+void request_remove(struct core *c, struct core_program *p, const char *text)
+{
+    if (!p->status.reported) {
+        emit_refusal(c, "it has no verdict and report yet");
+        return;
+    }
+    for (uint32_t i = 0; i < p->n_tasks; i++) {
+        if (p->tasks[i].live != NOWHERE) {
+            emit_refusal(c, "an attempt of it is still at work");
+            return;
+        }
+    }
+    if (!p->status.removed) {
+        p->status.removed = true;
+        (void)emit_program_row(c, p, ROW_REMOVED, text);
+    }
+    emit_act(c, ACT_REMOVE, p);
+}
+
 /* Opening the scores early is allowed, journalled, and cannot be taken back. */
 void request_unblind(struct core *c, struct core_program *p, const char *text)
 {

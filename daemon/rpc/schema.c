@@ -14,7 +14,7 @@ static const char *const method_names[RPC_METHOD_NR] = {
     [RPC_RESUME] = "resume", [RPC_UNBLIND] = "unblind",     [RPC_VERDICT] = "verdict",
     [RPC_REPORT] = "report", [RPC_SUBSCRIBE] = "subscribe", [RPC_STOP] = "stop",
     [RPC_AMEND] = "amend",   [RPC_LOST] = "lost",           [RPC_PROGRAMS] = "programs",
-    [RPC_DISK] = "disk",
+    [RPC_DISK] = "disk",     [RPC_REMOVE] = "remove",
 };
 
 static const struct {

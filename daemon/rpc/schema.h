@@ -48,6 +48,7 @@ enum rpc_method {
     RPC_LOST,
     RPC_PROGRAMS,
     RPC_DISK,
+    RPC_REMOVE,
     RPC_METHOD_NR
 };
 

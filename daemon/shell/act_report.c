@@ -304,7 +304,8 @@ bool shell_has_report(const struct hosted *h)
 void shell_mend_report(struct shell *sh, struct hosted *h)
 {
     h->report_ready = shell_has_report(h);
-    if (h->status.reported && !h->report_ready && h->report_later == NULL && h->report == NULL) {
+    if (h->status.reported && !h->status.removed && !h->report_ready && h->report_later == NULL &&
+        h->report == NULL) {
         h->report_failures = TRIES_FIRST; /* its row is in the journal */
         h->report_why = xstrdup("the report is missing, or older than its verdict");
         act_later(sh, h, AGAIN_MS[0], run_again);

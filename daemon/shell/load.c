@@ -115,7 +115,11 @@ static int load_one(struct shell *sh, const struct store_program *stored, struct
         hosted_free(h);
         return err_wrap(err, "%s", row->id);
     }
-    if (copy.status.reported && !verdict_is_there(h, &copy.status)) {
+    if (copy.status.removed && !verdict_is_there(h, &copy.status)) {
+        log_error("%s: verdict.json is gone or changed, and cannot be computed again, because its "
+                  "cells were removed: restore it from its receipt",
+                  h->id);
+    } else if (copy.status.reported && !verdict_is_there(h, &copy.status)) {
         log_warn("%s: verdict.json is gone or changed: it is written again", row->id);
         copy.status.reported = false;
     }

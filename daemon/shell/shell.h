@@ -90,6 +90,8 @@ void shell_close_report(struct hosted *h); /* act_report.c */
 bool shell_has_report(const struct hosted *h); /* act_report.c */
 /* Runs prereg-report for a reported program without a report. */
 void shell_mend_report(struct shell *sh, struct hosted *h); /* act_report.c */
+/* Removes what is left of a removed program's cells, off the loop. */
+void shell_remove_cells(struct shell *sh, uint32_t program); /* act_remove.c */
 void shell_watch_disk(struct shell *sh); /* disk.c; also checks for what came back */
 void shell_look_for_mend(struct shell *sh, struct hosted *h); /* mend.c */
 

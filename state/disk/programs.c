@@ -193,6 +193,7 @@ static int put_summary(struct listing *l, const struct store_program *p, cJSON *
     put_time(o, "submitted", p->submitted);
     rc = rc == 0 ? put_last(l, p, o, err) : rc;
     json_put_bool(o, "unverified", p->unverified_history);
+    json_put_bool(o, "removed", p->status.removed);
     return rc;
 }
 
@@ -220,7 +221,7 @@ static void put_details(const struct store_program *p, const struct usage *u, cJ
     push_freeable(list, "all checkpoints of finished tasks", u->superseded_none,
                   "[run] keep = \"none\", and `preregd submit` again");
     char *how = xasprintf("preregctl export %s, then preregctl remove %s", p->id, p->id);
-    if (p->status.reported) {
+    if (p->status.reported && !p->status.removed) {
         push_freeable(list, "all cells", usage_cells(u), how);
     }
     free(how);

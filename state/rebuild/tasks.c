@@ -119,6 +119,9 @@ static int take_check(void *ctx, const struct store_apparatus *a, struct err *er
 static int take_task(struct rebuilding *r, uint32_t task, struct err *err)
 {
     struct found_task f;
+    if (r->removed && rebuild_check_of(r, task) == NULL) {
+        return r->tasks[task].state == TASK_DONE ? set_linked(r, task, err) : 0;
+    }
     int rc = found_task_read(r, task, &f, err);
     if (rc == 0) {
         rc = check_history(r, task, &f, err);
@@ -133,14 +136,18 @@ static int take_task(struct rebuilding *r, uint32_t task, struct err *err)
     return rc;
 }
 
-static int read_scores_open(struct rebuilding *r, struct err *err)
+static int read_status(struct rebuilding *r, struct err *err)
 {
     char sql[80];
     int64_t open = 0;
+    int64_t removed = 0;
     (void)snprintf(sql, sizeof(sql), "SELECT unsealed OR unblinded FROM programs WHERE no=%u",
                    r->no);
     int rc = sql_int(r->store->db, sql, &open, err);
     r->scores_open = open != 0;
+    (void)snprintf(sql, sizeof(sql), "SELECT removed FROM programs WHERE no=%u", r->no);
+    rc = rc == 0 ? sql_int(r->store->db, sql, &removed, err) : rc;
+    r->removed = removed != 0;
     return rc;
 }
 
@@ -227,7 +234,7 @@ int rebuild_from_files(struct rebuilding *r, struct err *err)
     size_t n = 0;
     int rc = store_task_rows(r->store, r->no, &r->tasks, &n, err);
     rc = rc != 0 ? rc : store_apparatus(r->store, r->no, take_check, r, err);
-    rc = rc != 0 ? rc : read_scores_open(r, err);
+    rc = rc != 0 ? rc : read_status(r, err);
     if (rc != 0) {
         return rc;
     }

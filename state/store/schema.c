@@ -87,6 +87,7 @@ static const char *const MIGRATIONS[STORE_SCHEMA_VERSION] = {
     "ALTER TABLE attempts ADD COLUMN gpu_thousandths INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE attempts ADD COLUMN gpu_memory_bytes INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE attempts ADD COLUMN gpus TEXT NOT NULL DEFAULT '';",
+    "ALTER TABLE programs ADD COLUMN removed INTEGER NOT NULL DEFAULT 0;",
 };
 
 static int migrate_from(sqlite3 *db, int64_t version, struct err *err)

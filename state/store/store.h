@@ -31,7 +31,7 @@
 #include "prereg/program/program.h"
 #include "state/rows.h"
 
-#define STORE_SCHEMA_VERSION 6
+#define STORE_SCHEMA_VERSION 7
 
 struct store;
 

@@ -4,10 +4,11 @@
 import json
 import os
 import shutil
+import subprocess
 
 import lab
 import rogue
-from lab import ANY, INVALID, NO_DAEMON, OK, equal, expect
+from lab import ANY, INDETERMINATE, INVALID, LOCK, NO_DAEMON, OK, USAGE, equal, expect
 
 
 def submit(place, name, modes, run="", **more):
@@ -118,6 +119,142 @@ def test_priority(place):
     expect("priority" in run.stderr and "1000" in run.stderr, run.stderr)
 
 
+def events(place, program):
+    with open(os.path.join(folder_of(place, program), "journal.jsonl"), encoding="utf-8") as f:
+        return [json.loads(line) for line in f]
+
+
+def is_gone(place, program):
+    return not os.path.lexists(os.path.join(folder_of(place, program), "cells"))
+
+
+def kept_answers(place, program, receipt):
+    """What is asked of a program whose cells are gone: all of it is answered, with or without a daemon."""
+    said = {words: place.run("preregctl", *words) for words in (("verdict", program), ("verdict", program, "--json"), ("report", program),
+                                                                ("diff", program), ("verify", receipt))}
+    for words, run in said.items():
+        expect(run.returncode in (OK, INDETERMINATE), f"{words}: {run}")
+    equal(said[("report", program)].stdout, os.path.join(folder_of(place, program), "report", "report.html") + "\n", "the report")
+    for words in (["export", program], ["rerun", "mode=good,seed=1", "-p", program], ["curves", "-p", program]):
+        run = place.ctl(*words, wanted=ANY)
+        expect("its cells were removed" in run.stderr and "receipt" in run.stderr, f"{words}: {run.stderr}")
+    listed = next(p for p in place.ctl_json("programs")["programs"] if p["id"] == program)
+    equal((listed["removed"], listed["state"], listed["bytes"]["cells"] <= 8192), (True, "finished", True), "in the list")
+    expect("removed" in place.ctl("programs").stdout, "the list does not say it")
+    equal(place.ctl_json("disk", program)["programs"][0]["freeable"], [], "what could be freed")
+    return said[("verdict", program, "--json")].stdout
+
+
+def test_remove(place):
+    place.serve()
+    other = submit(place, "other", ["wait", "good"])
+    program = submit(place, "gone", ["good", "null"])
+    place.wait_for(lambda: finished(place, program) and next(p["report"] for p in place.status() if p["id"] == program), 60, "finished")
+    before = place.ctl("verdict", program, "--json", wanted=INDETERMINATE).stdout
+    for words, text in (([other], "no verdict and report yet"), ([program], "there is no receipt"), (["nonsense"], "no program is called")):
+        run = place.ctl("remove", *words, wanted=ANY)
+        expect(text in run.stderr, f"{words}: {run.stderr}")
+    place.ctl("remove", wanted=USAGE)
+    place.ctl("export", program)
+    receipt = place.path(f"{program}-receipt")
+    verdict = os.path.join(receipt, "verdict.json")
+    with open(verdict, "rb") as f:
+        whole = f.read()
+    with open(verdict, "ab") as f:
+        f.write(b" ")
+    run = place.ctl("remove", program, wanted=LOCK)
+    expect("does not verify" in run.stderr, run.stderr)
+    with open(verdict, "wb") as f:
+        f.write(whole)
+    third = submit(place, "third", ["good", "huge"])
+    place.wait_for(lambda: finished(place, third), 60, "the third is finished")
+    run = place.ctl("remove", third, receipt, wanted=LOCK)
+    expect("of another program" in run.stderr, run.stderr)
+    expect(not is_gone(place, program) and not is_gone(place, third), "cells were removed although it was refused")
+    run = place.ctl("remove", program, "-r", "room")
+    expect("plan, journal, verdict, provenance and report are kept" in run.stdout, run.stdout)
+    place.wait_for(lambda: is_gone(place, program), 30, "the cells are removed")
+    last = events(place, program)[-1]
+    equal((last["event"], last["status"]["removed"]), ("removed", True), "the last row")
+    expect(receipt in last["detail"] and last["detail"].endswith("; room"), last["detail"])
+    run = place.ctl("logs", "mode=good,seed=1/probe", "-p", program, wanted=ANY)
+    expect("cells of" in run.stderr and "removed" in run.stderr, run.stderr)
+    said = place.ctl_json("explain", "mode=good,seed=1/probe", "-p", program)
+    expect(said["on_disk"]["as_accepted"] is None and "removed" in said["on_disk"]["why"], f"{said['on_disk']}")
+    equal(next(p["removed"] for p in place.status() if p["id"] == program), True, "status")
+    expect("cells were removed" in place.ctl("status", program).stdout, place.ctl("status", program).stdout)
+    equal(kept_answers(place, program, receipt), before, "the verdict")
+    place.ctl("remove", program)  # once more: nothing else happens
+    equal(sum(e["event"] == "removed" for e in events(place, program)), 1, "rows of the removal")
+    place.ctl("remove", third, "--yes-lose-it")
+    expect(events(place, third)[-1]["detail"] == "without a receipt", events(place, third)[-1]["detail"])
+    stop(place)
+    kept_answers(place, program, receipt)
+    for _ in range(2):
+        place.ctl("rebuild")
+        place.serve()
+        equal(kept_answers(place, program, receipt), before, "the verdict after rebuild")
+        equal({p["id"]: p["removed"] for p in place.status()}, {program: True, third: True, other: False}, "removed, after rebuild")
+        equal([p["history"] for p in place.status()], ["verified"] * 3, "history after rebuild")
+        stop(place)
+    place.serve()
+    rogue.release(place)
+    place.wait_finished(60)
+
+
+def test_remove_of_what_is_read(place):
+    """Cells that another program has as data stay, also behind a link."""
+    place.serve()
+    first = submit(place, "first", ["good", "null"])
+    place.wait_for(lambda: finished(place, first), 60, "the first is finished")
+    os.symlink(os.path.join(folder_of(place, first), "cells"), place.path("elsewhere"))
+    grid = rogue.program(place, ["good", "huge"], stages='[data]\nold = "../elsewhere/mode=good,seed=1/probe/result.json"\n')
+    place.must(OK, "preregd", "submit", grid)
+    place.wait_finished(60)
+    run = place.ctl("remove", first, "--yes-lose-it", wanted=ANY)
+    expect("reads result.json of its cells" in run.stderr, run.stderr)
+    expect(not is_gone(place, first), "the cells are removed")
+
+
+def test_remove_is_completed(place):
+    """A daemon that dies behind the row: the next one goes on. With [run] work, where the cells really are."""
+    work = place.path("work")
+    place.serve()
+    program = submit(place, "half", ["good", "null"], run=f'work = "{work}"')
+    place.wait_for(lambda: finished(place, program), 60, "finished")
+    real = os.path.join(work, program, "cells")
+    expect(os.path.isdir(real), "cells are not where [run] work says")
+    os.chmod(work, 0o700)
+    keep = os.path.join(real, "mode=good,seed=1", "probe", "mine")
+    os.mkdir(keep)
+    subprocess.run(["mount", "-t", "tmpfs", "none", keep], check=False)  # it cannot be removed while something is mounted there
+    mounted = os.path.ismount(keep)
+    place.ctl("remove", program, "--yes-lose-it")
+    if mounted:
+        place.wait_for(lambda: "are not removed" in open(os.path.join(place.state, "preregd.log"), encoding="utf-8").read(), 30, "the failure")
+        expect(os.path.isdir(keep), "what is mounted was removed")
+    place.kill_daemon()
+    if mounted:
+        subprocess.run(["umount", keep], check=True)
+    else:
+        os.makedirs(keep, exist_ok=True)
+        if not os.path.lexists(os.path.join(folder_of(place, program), "cells")):
+            os.symlink(real, os.path.join(folder_of(place, program), "cells"))
+    # half of it is left, so that a result seems to be missing: it is no news to a rebuild
+    attempt = next(e["attempt"] for e in events(place, program) if e["event"] == "attempt_ended" and "mode=good" in json.dumps(e["task"]))
+    task = os.path.join(real, "mode=good,seed=1", "probe")
+    left = f"attempt-{attempt['no']:02d}-{attempt['id']}"
+    os.makedirs(os.path.join(task, left), exist_ok=True)
+    if not os.path.lexists(os.path.join(task, "result.json")):
+        os.symlink(f"{left}/result.json", os.path.join(task, "result.json"))
+    place.ctl("rebuild")
+    place.serve()
+    equal(place.status()[0]["history"], "verified", "history after a rebuild in the middle")
+    place.wait_for(lambda: is_gone(place, program) and not os.path.exists(real), 30, "the removal is completed")
+    expect(os.path.isdir(work) and not os.path.exists(os.path.join(work, program)), "what is left of [run] work")
+    equal(place.status()[0]["removed"], True, "status")
+
+
 def test_damaged(place):
     place.serve()
     good, bad = submit(place, "good", ["good", "null"]), submit(place, "bad", ["good", "huge"])
@@ -146,4 +283,4 @@ def test_damaged(place):
     place.ctl("programs", wanted=NO_DAEMON)
 
 
-lab.main(test_list, test_priority, test_damaged)
+lab.main(test_list, test_priority, test_remove, test_remove_of_what_is_read, test_remove_is_completed, test_damaged)

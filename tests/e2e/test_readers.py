@@ -112,7 +112,8 @@ def test_reading(place):
             run = outside.run(*words)
             expect(run.returncode == ANY and "belongs to another user: you may read there" in run.stderr, f"{words}: {run}")
         # whoever comes without our client is refused by the daemon itself
-        forbidden = ["pause", "resume", "retry", "cancel", "unblind", "stop", "submit", "amend", "lost", "logs", "disk", "subscribe"]
+        forbidden = ["pause", "resume", "retry", "cancel", "unblind", "stop", "submit", "amend", "lost", "logs", "disk", "subscribe",
+                     "remove"]
         answers, said = ask(outside, ["ping", *forbidden, "ping"])
         equal(len(answers), len(forbidden) + 2, f"answers: {said}")
         expect(answers[0]["ok"] and answers[-1]["ok"], "ping is for readers")

@@ -341,6 +341,10 @@ static void take_program_row(struct sim *s, const struct state_row *row)
     if (row->kind == ROW_REPORTED) {
         p->n_reported++;
     }
+    if (row->kind == ROW_REMOVED && (!p->row.reported || p->row.removed)) {
+        sim_fail(s, "the cells are given up %s", p->row.removed ? "twice" : "before the report");
+    }
+    s->n_removed += row->kind == ROW_REMOVED;
     if (row->kind == ROW_AMENDED) {
         amend_take_row(s, row);
     }

@@ -58,6 +58,10 @@ void people_ask(struct sim *s)
         }
         break;
     default:
+        if (s->seed % 2 == 0) {
+            struct core_event remove = request(s, CORE_REMOVE, program);
+            sim_tell_surely(s, &remove, 0);
+        }
         if (rng_below(&s->rng, 8) == 0) {
             ev.kind = CORE_UNBLIND;
             sim_tell_surely(s, &ev, 0);

@@ -62,8 +62,8 @@ static int all_happened(const struct sim *t)
         (void)fprintf(stderr, "of stages that fail something never came\n");
         return 1;
     }
-    return t->n_behind == 0 || t->n_restarts == 0 || t->n_kills == 0 || t->n_unknown == 0 ||
-           t->n_early == 0 || t->n_stops == 0;
+    return t->n_behind == 0 || t->n_removed == 0 || t->n_restarts == 0 || t->n_kills == 0 ||
+           t->n_unknown == 0 || t->n_early == 0 || t->n_stops == 0;
 }
 
 static int run_small(uint64_t first, uint64_t n)

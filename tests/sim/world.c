@@ -160,6 +160,7 @@ static void do_act(struct sim *s, const struct core_act *act)
     case ACT_WATCH_DATA:
     case ACT_VERDICT:
     case ACT_REPORT: answer_program(s, act); break;
+    case ACT_REMOVE: break; /* check_act() has looked at it */
     case CORE_ACT_NR: sim_fail(s, "no such act");
     }
 }
@@ -564,6 +565,7 @@ void sim_run(const struct sim_config *config, struct sim *totals)
     totals->n_failing += s.n_failing;
     totals->n_revived += s.n_revived;
     totals->n_behind += s.n_behind;
+    totals->n_removed += s.n_removed;
     totals->n_let_fail += s.n_let_fail;
     add_totals(&totals->amended, &s.amended);
     for (size_t i = 0; i < FATE_NR; i++) {

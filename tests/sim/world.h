@@ -176,8 +176,9 @@ struct sim {
     uint32_t n_amends;
     uint32_t cap_amends;
     struct sim_amend_totals amended;
-    uint64_t n_failing;  /* pauses because a stage fails the same way in every cell */
-    uint64_t n_revived;  /* tasks that were not given up for it */
+    uint64_t n_failing; /* pauses because a stage fails the same way in every cell */
+    uint64_t n_revived; /* tasks that were not given up for it */
+    uint64_t n_removed;
     uint64_t n_behind;   /* tasks seen waiting behind a program of higher priority */
     uint64_t n_let_fail; /* somebody said that they may fail */
 };

@@ -1,0 +1,95 @@
+/*
+ * ACT_REMOVE: removes the cells of a program whose row says that they are given up. It may be
+ * killed at any point: the row stays, so the next daemon goes on. With [run] work the link is the
+ * last to go, because it says where the rest is.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/layout.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "daemon/shell/shell.h"
+
+struct remove_job {
+    struct job job;
+    char *id;
+    char *cells; /* STATE/programs/ID/cells */
+    bool did;    /* something was there */
+    int rc;
+    struct err err;
+};
+
+/* Behind a link only a folder of this program is removed: WORK/ID/cells. */
+static int check_target(const struct remove_job *j, const char *real, struct err *err)
+{
+    char *folder = path_folder(real);
+    const bool is_ours =
+        strcmp(path_name(real), LAYOUT_CELLS) == 0 && strcmp(path_name(folder), j->id) == 0;
+    free(folder);
+    return is_ours ? 0
+                   : err_set(err, ERR_REFUSED,
+                             "%.150s is not the folder of this program: nothing "
+                             "of it is removed",
+                             real);
+}
+
+static int remove_linked(const struct remove_job *j, struct err *err)
+{
+    char *real = realpath(j->cells, NULL);
+    if (real == NULL && errno != ENOENT) {
+        return err_set_errno(err, errno, "%s", j->cells);
+    }
+    int rc = real == NULL ? 0 : check_target(j, real, err);
+    rc = rc == 0 && real != NULL ? dir_remove(real, err) : rc;
+    if (rc == 0 && real != NULL) {
+        char *folder = path_folder(real);
+        (void)rmdir(folder); /* WORK/ID: stays where something else is in it */
+        free(folder);
+    }
+    if (rc == 0 && unlink(j->cells) != 0) {
+        rc = err_set_errno(err, errno, "%s", j->cells);
+    }
+    free(real);
+    return rc;
+}
+
+static void on_work(struct job *job)
+{
+    struct remove_job *j = (struct remove_job *)job;
+    struct stat st;
+    if (lstat(j->cells, &st) != 0) {
+        j->rc = errno == ENOENT ? 0 : err_set_errno(&j->err, errno, "%s", j->cells);
+        return;
+    }
+    j->did = true;
+    j->rc = S_ISLNK(st.st_mode) ? remove_linked(j, &j->err) : dir_remove(j->cells, &j->err);
+}
+
+static void on_done(struct job *job)
+{
+    struct remove_job *j = (struct remove_job *)job;
+    if (j->rc != 0) {
+        log_error("%s: its cells are not removed (`preregctl remove` tries again): %s", j->id,
+                  j->err.msg);
+    } else if (j->did) {
+        log_info("%s: its cells are removed", j->id);
+    }
+    free(j->id);
+    free(j->cells);
+    free(j);
+}
+
+void shell_remove_cells(struct shell *sh, uint32_t program)
+{
+    const struct hosted *h = shell_program(sh, program);
+    struct remove_job *j = xcalloc(1, sizeof(*j));
+    *j = (struct remove_job){.job = {.work = on_work, .done = on_done},
+                             .id = xstrdup(h->id),
+                             .cells = path_join(h->folder, LAYOUT_CELLS)};
+    job_start(&sh->loop, &j->job);
+}
