@@ -102,6 +102,10 @@ static void on_committed(void *ctx, const struct state_row *rows, size_t n)
         if (rows[i].kind == ROW_RUN_SETTINGS) { /* before the acts: an attempt that starts behind
                                                    this row has these limits */
             hosted_take_settings(h);
+            shell_prune_all(sh, h);
+        }
+        if (rows[i].kind == ROW_TASK_LINKED) {
+            shell_prune_task(sh, h, rows[i].task);
         }
         if (rows[i].kind == ROW_AMENDED) {
             amended_take_effect(h);

@@ -144,6 +144,7 @@ void hosted_free(struct hosted *h)
     free(h->tasks);
     free(h->times);
     free(h->folder);
+    free(h->prune);
     free(h->id);
     free(h);
 }

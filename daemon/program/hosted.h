@@ -128,7 +128,11 @@ struct hosted {
     char *report_why;              /* of the last of them; or NULL */
     struct later *report_later;    /* of act_report.c, before the next try; or NULL */
     struct report_process *report; /* of act_report.c, while prereg-report runs */
-    uint64_t version;              /* counts changes, for subscribers */
+    uint32_t *prune; /* tasks whose superseded checkpoints are to be removed (prune.c) */
+    size_t n_prune;
+    size_t cap_prune;
+    uint32_t prune_next; /* likewise all tasks from there on; n_tasks: none */
+    uint64_t version;    /* counts changes, for subscribers */
 };
 
 /* A program without bundle and rows yet; mirror_load() fills them in. */

@@ -126,6 +126,7 @@ static int load_one(struct shell *sh, const struct store_program *stored, struct
     rc = shell_add_program(sh, h, row, err);
     if (rc == 0) {
         shell_mend_report(sh, h);
+        shell_prune_all(sh, h);
     }
     return rc;
 }

@@ -66,6 +66,7 @@ struct shell {
     int64_t checked_rows; /* of a journal as long the store has checked every row:
                              STORE_CHECKED_ROWS, but for tests */
     char *read_buffer;    /* of attempts.c */
+    bool pruning;         /* a job of prune.c is under way */
     bool stopping;
 };
 
@@ -90,6 +91,10 @@ void shell_close_report(struct hosted *h); /* act_report.c */
 bool shell_has_report(const struct hosted *h); /* act_report.c */
 /* Runs prereg-report for a reported program without a report. */
 void shell_mend_report(struct shell *sh, struct hosted *h); /* act_report.c */
+/* prune.c: removes what [run] keep does not keep of the checkpoints of a task that is done and
+ * linked, or of all such tasks of a program. */
+void shell_prune_task(struct shell *sh, struct hosted *h, uint32_t task);
+void shell_prune_all(struct shell *sh, struct hosted *h);
 /* Removes what is left of a removed program's cells, off the loop. */
 void shell_remove_cells(struct shell *sh, uint32_t program); /* act_remove.c */
 void shell_watch_disk(struct shell *sh); /* disk.c; also checks for what came back */

@@ -17,6 +17,7 @@
 #include "prereg/program/verdict_kind.h"
 #include "state/disk/usage.h"
 #include "state/store/store.h"
+#include "state/tenure/record.h"
 
 struct listing {
     const char *state;
@@ -318,9 +319,10 @@ static int list_state(struct listing *l, cJSON **out, struct err *err)
     int rc = list_all(l, err);
     if (rc == 0) {
         char *objects = path_join(l->state, LAYOUT_OBJECTS);
-        char *database = path_join(l->state, LAYOUT_DATABASE);
+        char *local = tenure_local_folder(l->state);
+        char *database = path_join(local, LAYOUT_DATABASE);
         char *wal = xasprintf("%s-wal", database);
-        char *log = path_join(l->state, LAYOUT_LOG);
+        char *log = path_join(local, LAYOUT_LOG);
         *out = json_object();
         json_put(*out, "programs", l->programs);
         json_put(*out, "damaged", l->damaged);
@@ -330,6 +332,7 @@ static int list_state(struct listing *l, cJSON **out, struct err *err)
         json_put_int(*out, "free_bytes", disk_free_bytes(l->state));
         free(objects);
         free(database);
+        free(local);
         free(wal);
         free(log);
     } else {

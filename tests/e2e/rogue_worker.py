@@ -206,6 +206,9 @@ def hoard(task):
         say(type="progress", done=step, total=3, unit="step")
     if task["attempt_no"] == 1:
         sys.exit(75)
+    first = next(name for name in os.listdir("..") if name.startswith("attempt-01-"))
+    with open("../seen", "w", encoding="utf-8") as f:
+        f.write(" ".join(sorted(os.listdir(f"../{first}/checkpoint"))))
     os.makedirs("checkpoint/best")
     with open("model.bin", "wb") as f:
         f.write(b"y" * 65536)

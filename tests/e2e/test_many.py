@@ -255,6 +255,83 @@ def test_remove_is_completed(place):
     equal(place.status()[0]["removed"], True, "status")
 
 
+def checkpoints(place, program, mode="hoard"):
+    """attempt number -> the names in its checkpoint/."""
+    task = os.path.join(folder_of(place, program), "cells", f"mode={mode},seed=1", "probe")
+    found = {}
+    for name in os.listdir(task):
+        path = os.path.join(task, name, "checkpoint")
+        if name.startswith("attempt-") and os.path.isdir(path):
+            found[int(name.split("-")[1])] = sorted(os.listdir(path))
+    return found
+
+
+ALL = {1: ["step-000001", "step-000002"], 2: ["best", "step-000001", "step-000002", "step-000003"]}
+LAST = {1: [], 2: ["best", "step-000002", "step-000003"]}  # the newest, the one with the artifact, the worker's own
+NONE = {1: [], 2: ["best", "step-000002"]}
+
+
+def test_keep(place):
+    """What is kept of the checkpoints of tasks that are done; a new [run] holds for those that are done already."""
+    place.serve()
+    program = submit(place, "keep", ["hoard", "good", "wait"])
+    name = "mode=hoard,seed=1/probe"
+    place.wait_for(lambda: place.tasks(program)[name]["state"] == "done", 60, "it is done")
+    equal(checkpoints(place, program), ALL, "without [run] keep")
+    sizes = next(p for p in place.ctl_json("disk", program)["programs"])
+    expect(sizes["kinds"]["checkpoints_done"] > 0 and len(sizes["freeable"]) == 2, f"{sizes}")
+    grid = place.path("keep", "grid.toml")
+    place.edit(grid, "[run]\n", '[run]\nkeep = "last"\n')
+    place.must(OK, "preregd", "submit", grid)
+    place.wait_for(lambda: checkpoints(place, program) == LAST, 10, f"the last: {checkpoints(place, program)}")
+    stop(place)
+    # a daemon that died in the middle: what it left is found at the next start
+    task = os.path.join(folder_of(place, program), "cells", "mode=hoard,seed=1", "probe")
+    first = next(n for n in os.listdir(task) if n.startswith("attempt-01-"))
+    os.makedirs(os.path.join(task, first, "checkpoint", "step-000002"))
+    place.serve()
+    place.wait_for(lambda: checkpoints(place, program) == LAST, 10, f"after a start: {checkpoints(place, program)}")
+    place.edit(grid, '"last"', '"none"')
+    place.must(OK, "preregd", "submit", grid)
+    place.wait_for(lambda: checkpoints(place, program) == NONE, 30, f"none: {checkpoints(place, program)}")
+    equal(place.ctl_json("explain", name)["on_disk"]["as_accepted"], True, "the result")
+    equal(place.ctl_json("disk", program)["programs"][0]["freeable"], [], "what could still be freed")
+    rogue.release(place)
+    place.wait_finished(60)
+    place.ctl("export", program)
+    place.ctl("verify", place.path(f"{program}-receipt"))
+
+
+def test_keep_from_the_beginning(place):
+    """Pruned as each task ends, and never while it is open: the second attempt of a task finds the checkpoints of the first."""
+    place.serve()
+    program = submit(place, "early", ["hoard", "good"], run='keep = "none"')
+    place.wait_finished(60)
+    place.wait_for(lambda: checkpoints(place, program) == NONE, 10, f"{checkpoints(place, program)}")
+    with open(os.path.join(folder_of(place, program), "cells", "mode=hoard,seed=1", "probe", "seen"), encoding="utf-8") as f:
+        equal(f.read(), "step-000001 step-000002", "what the second attempt found")
+    place.edit(place.path("early", "grid.toml"), '"none"', '"some"')
+    run = place.must(INVALID, "preregd", "submit", place.path("early", "grid.toml"))
+    expect("keep" in run.stderr, run.stderr)
+
+
+def test_keep_nothing_of_real_workers(place):
+    """Later stages, a rerun and a receipt need none of the checkpoints that keep = "none" removes."""
+    place.serve()
+    grid = place.prepare_small()
+    place.edit(grid, "[run]\n", '[run]\nkeep = "none"\n')
+    place.ctl("lock", grid)
+    place.must(OK, "preregd", "submit", grid)
+    place.wait_finished(240)
+    cell = place.ctl_json("cells")["cells"][0]["name"]
+    expect("re-executed" in place.ctl("rerun", cell).stdout, "the cell that was run again differs")
+    kinds = place.ctl_json("disk")["programs"][0]["kinds"]
+    expect(kinds["checkpoints_done"] == 0 and kinds["artifacts"] > 0, f"{kinds}")
+    program = place.ctl_json("programs")["programs"][0]["id"]
+    place.ctl("export")
+    place.ctl("verify", place.path(f"{program}-receipt"))
+
+
 def test_damaged(place):
     place.serve()
     good, bad = submit(place, "good", ["good", "null"]), submit(place, "bad", ["good", "huge"])
@@ -283,4 +360,4 @@ def test_damaged(place):
     place.ctl("programs", wanted=NO_DAEMON)
 
 
-lab.main(test_list, test_priority, test_remove, test_remove_of_what_is_read, test_remove_is_completed, test_damaged)
+lab.main(test_list, test_priority, test_remove, test_remove_of_what_is_read, test_remove_is_completed, test_keep, test_keep_from_the_beginning, test_keep_nothing_of_real_workers, test_damaged)
