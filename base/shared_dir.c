@@ -7,13 +7,17 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "base/xalloc.h"
 
 #define SHARED_TRIES 3
+#define LEVELS_UP    4
+#define LEVELS_DOWN  3
 
 /* From linux/magic.h and the file systems' own headers; not all of them are in every distribution's
  * copy. */
@@ -45,14 +49,36 @@ const char *shared_network_name(const char *path, struct err *err)
     return NULL;
 }
 
-/* To the end of the listing: only a whole one replaces what the client remembers. */
-static int find_in(const char *folder, const char *name, bool *there, struct err *err)
+static int find_in(const char *folder, const char *name, int levels, bool *there, struct err *err);
+
+/* After opendir() failed: NULL with *rc where the folder is not there, or cannot be opened. */
+static DIR *open_listed(const char *folder, int levels, int *rc, struct err *err)
 {
+    bool listed = false;
+    DIR *dir = NULL;
+    int why = errno;
+    *rc = 0;
+    if (why == ENOENT && levels > 0) {
+        char *above = path_folder(folder);
+        *rc = find_in(above, path_name(folder), levels - 1, &listed, err);
+        free(above);
+        dir = *rc == 0 && listed ? opendir(folder) : NULL;
+        why = *rc == 0 && listed ? errno : why;
+    }
+    if (dir == NULL && *rc == 0 && why != ENOENT && why != ENOTDIR) {
+        *rc = err_set(err, ERR_IO, "open folder %s: %s", folder, strerror(why));
+    }
+    return dir;
+}
+
+/* To the end of the listing: only a whole one replaces what the client remembers. */
+static int find_in(const char *folder, const char *name, int levels, bool *there, struct err *err)
+{
+    int opened = 0;
     DIR *dir = opendir(folder);
+    dir = dir != NULL ? dir : open_listed(folder, levels, &opened, err);
     if (dir == NULL) {
-        return errno == ENOENT || errno == ENOTDIR
-                   ? 0
-                   : err_set(err, ERR_IO, "open folder %s: %s", folder, strerror(errno));
+        return opened;
     }
     const struct dirent *e;
     errno = 0;
@@ -69,7 +95,7 @@ int shared_find(const char *path, bool *there, struct err *err)
 {
     char *folder = path_folder(path);
     *there = false;
-    int rc = find_in(folder, path_name(path), there, err);
+    int rc = find_in(folder, path_name(path), LEVELS_UP, there, err);
     free(folder);
     return rc;
 }
@@ -111,4 +137,40 @@ int shared_read(const char *path, size_t max_bytes, struct strbuf *out, struct e
         err->code = rc = ERR_IO;
     }
     return rc;
+}
+
+/* By descriptors, so that each folder is looked up once. Closes fd. */
+static void list_below(int fd, int levels)
+{
+    DIR *dir = fdopendir(fd);
+    const struct dirent *e;
+    while (dir != NULL && (e = readdir(dir)) != NULL) {
+        bool is_folder = e->d_name[0] != '.' && (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN);
+        int below = is_folder && levels > 0
+                        ? openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+                        : -1;
+        if (below >= 0) {
+            list_below(below, levels - 1);
+        }
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    } else {
+        (void)close(fd);
+    }
+}
+
+void shared_list_tree(const char *folder)
+{
+    struct err ignored;
+    bool there = false;
+    if (shared_network_name(folder, &ignored) == NULL && ignored.code == 0) {
+        return;
+    }
+    if (shared_find(folder, &there, &ignored) == 0 && there) {
+        int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd >= 0) {
+            list_below(fd, LEVELS_DOWN);
+        }
+    }
 }

@@ -316,6 +316,9 @@ static int open_executors(struct shell *sh, struct err *err)
             char *words = path_join(sh->local, LAYOUT_SHIM_LOG);
             sh->executors[EXECUTOR_LOCAL] =
                 local_create(&sh->loop, shim, words, LOCAL_YOUNG_MS, &listener);
+            if (sh->keeper != NULL) {
+                local_share(sh->executors[EXECUTOR_LOCAL], sh->moved, LOCAL_ELSEWHERE_MS);
+            }
             free(words);
         }
         free(shim);
@@ -345,6 +348,8 @@ static int open_store(struct shell *sh, const struct shared_state *shared, struc
 {
     if (shared->is_shared) {
         sh->taken_over = shared->taken.story[0] == '\0' ? NULL : shared->taken.story;
+        sh->moved = shared->taken.had_holder &&
+                    !tenure_is_same_host(&shared->taken.holder, &shared->taken.own);
         sh->keeper = keeper_create(&sh->loop, sh->state, &shared->taken.own, on_lost, sh);
     }
     int rc = store_open(sh->state, STORE_OWNER, &sh->store, err);

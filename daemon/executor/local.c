@@ -31,7 +31,9 @@
 #include "daemon/shim/group.h"
 #include "daemon/shim/pid.h"
 
-#define LOOK_AGAIN_MS 500
+#define LOOK_AGAIN_MS     500
+#define LOOK_ELSEWHERE_MS 3000
+#define BEAT_ALIVE_MS     60000 /* a heartbeat that moved within this long is life */
 
 enum run_state {
     RUN_WATCHED, /* a pidfd is polled */
@@ -46,6 +48,9 @@ struct local {
     struct launch *launch;
     char *groups;     /* the cgroup below which shims make one for each attempt; NULL: none */
     int64_t young_ms; /* how long a shim may take to its lock */
+    bool shared;      /* hosts share the state folder; so the next two */
+    bool moved;
+    int64_t elsewhere_ms;
     struct local_run *runs;
 };
 
@@ -64,8 +69,11 @@ struct local_run {
     bool used;       /* its folder, or one beside it, has been there once */
     bool seen_alive; /* its shim was found to hold the lock, or to have a child */
     bool stuck;      /* its shim was killed: it took no lock in time */
-    bool unclear;    /* whether it lives could not be determined last time, which was logged */
-    bool waited;     /* status below is that of the child */
+    bool elsewhere;  /* found to be on another host, or perhaps there */
+    struct mono_time elsewhere_since;
+    struct heartbeat_watch beat; /* likewise */
+    bool unclear; /* whether it lives could not be determined last time, which was logged */
+    bool waited;  /* status below is that of the child */
     int status;
     off_t words_at;  /* length of the shims' words when it was started; -1: by another daemon */
     bool examining;  /* a job examines the folder; never two, and the run outlives it */
@@ -82,6 +90,7 @@ struct examine_job {
     bool shim_lives;
     bool used;
     pid_t shim;      /* the run's, when this began */
+    bool give_up;    /* on another host, and its heartbeat is still for too long */
     bool has_worker; /* found young, it has a child all the same */
     struct examination found;
 };
@@ -361,6 +370,30 @@ static void kill_stuck(struct local_run *r)
     }
 }
 
+static int64_t still_ms(const struct local_run *r)
+{
+    const struct mono_time now = clock_mono();
+    return r->beat.sequence > 0 ? heartbeat_still_ms(&r->beat, now)
+                                : now.ms - r->elsewhere_since.ms;
+}
+
+/* On another host. One sequence proves nothing; one that rises while we watch does. */
+static void note_elsewhere(struct local_run *r, const struct examination *found)
+{
+    if (!r->elsewhere) {
+        r->elsewhere = true;
+        r->elsewhere_since = clock_mono();
+        log_info("%s: it runs on another host (%s), or ran there: its heartbeat is watched",
+                 r->folder, found->has_start ? found->start.host : "not known");
+    }
+    if (found->has_beat) {
+        (void)heartbeat_note(&r->beat, &found->beat, clock_mono());
+    }
+    r->state = RUN_WAITING;
+    (void)uv_timer_start(&r->again, on_again, LOOK_ELSEWHERE_MS, 0);
+    answer(r, r->beat.moved && still_ms(r) < BEAT_ALIVE_MS ? HEALTH_ALIVE : HEALTH_UNKNOWN);
+}
+
 static void on_examined(struct job *job)
 {
     struct examine_job *j = (struct examine_job *)job;
@@ -385,6 +418,7 @@ static void on_examined(struct job *job)
         kill_stuck(r);
         answer(r, HEALTH_UNKNOWN);
         break;
+    case FOUND_ELSEWHERE: note_elsewhere(r, &j->found); break;
     case FOUND_UNCLEAR:
         if (!r->unclear) { /* it is examined again every second */
             log_warn("%s: cannot tell whether it lives: %s", r->folder, j->found.why);
@@ -411,8 +445,13 @@ static bool has_children(pid_t pid)
 static void on_examine(struct job *job)
 {
     struct examine_job *j = (struct examine_job *)job;
-    struct fence f = {
-        .folder = j->run->folder, .attempt = j->run->id, .groups = j->run->owner->groups};
+    const struct local *x = j->run->owner;
+    struct fence f = {.folder = j->run->folder,
+                      .attempt = j->run->id,
+                      .groups = x->groups,
+                      .shared = x->shared,
+                      .moved = x->moved && j->run->born_ms == 0, /* not started by us */
+                      .give_up = j->give_up};
     examine_attempt(&f, j->shim_lives, j->used, &j->found);
     j->has_worker = j->found.finding == FOUND_YOUNG && j->shim > 0 && has_children(j->shim);
 }
@@ -426,6 +465,7 @@ static void examine(struct local_run *r)
     j->shim_lives = r->has_poll;
     j->used = r->used;
     j->shim = r->shim;
+    j->give_up = r->elsewhere && still_ms(r) >= r->owner->elsewhere_ms;
     r->examining = true;
     job_start(r->owner->loop, &j->job);
 }
@@ -506,9 +546,12 @@ static void local_kill(struct executor *base, const struct attempt_key *key)
 {
     struct local *x = (struct local *)base;
     struct local_run *r = run_find(x, key);
+    struct err err;
     if (r != NULL && r->has_poll) {
         signal_run(x, key, r->kill_asked ? SIGKILL : SIGUSR1);
         r->kill_asked = true;
+    } else if (r != NULL && r->elsewhere && fence_mark(r->folder, &err) != 0) {
+        log_warn("%s: %s", r->folder, err.msg); /* its shim finds the mark at its next heartbeat */
     }
 }
 
@@ -563,4 +606,12 @@ struct executor *local_create(uv_loop_t *loop, const char *shim_path, const char
         log_info("attempts get no cgroup: %s", why.msg);
     }
     return &x->base;
+}
+
+void local_share(struct executor *base, bool moved, int64_t elsewhere_ms)
+{
+    struct local *x = (struct local *)base;
+    x->shared = true;
+    x->moved = moved;
+    x->elsewhere_ms = elsewhere_ms;
 }

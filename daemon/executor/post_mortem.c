@@ -2,7 +2,8 @@
  * Determines from an attempt's folder whether it lives or how it ended, and buries what has died.
  *
  * The order is what makes it safe. exit.json is believed first; then the lock is tried; only when
- * it is free, and no shim of ours is alive, is the attempt fenced off and its tree killed. A folder
+ * it is free, and no shim of ours is alive, is the attempt fenced off and its tree killed. About a
+ * shim on another host the lock says nothing: its heartbeat is compared by the caller. A folder
  * that is missing is proof only while the folder of the cells is known to be there: a disk may not
  * be mounted.
  */
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/shared_dir.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 
@@ -190,15 +192,54 @@ static void bury(const struct fence *f, bool used, struct examination *out)
     }
 }
 
-/* At the end: reasons without an exit.json have no exit code and no usage. */
-void examine_attempt(const struct fence *f, bool shim_lives, bool used, struct examination *out)
+/* Another host's, by start.json; or, where that is not seen, perhaps one that a daemon of another
+ * host has started. One that cannot be read is examined again. */
+static bool is_elsewhere(const struct fence *f, struct examination *out)
+{
+    struct err err;
+    struct heartbeat own;
+    if (!f->shared) {
+        return false;
+    }
+    int rc = shim_start_read(f->folder, f->attempt, &out->start, &err);
+    out->has_start = rc == 0;
+    if (rc != 0 && rc != ERR_NOT_FOUND) {
+        return f->moved;
+    }
+    heartbeat_init(&own, NULL);
+    return rc == 0 ? strcmp(out->start.host, own.host) != 0 : f->moved;
+}
+
+/* Its heartbeat has not moved for so long that it counts as lost with its host. If it goes on after
+ * all, the mark, or current-attempt, stops it before it publishes anything. */
+static void give_up(const struct fence *f, bool used, struct examination *out)
+{
+    enum file_kind kind = FILE_ABSENT;
+    struct err err;
+    if (check_cells(f->folder, used, &err) != 0 || shared_look(f->folder, &kind, &err) != 0 ||
+        (kind != FILE_ABSENT && fence_mark(f->folder, &err) != 0)) {
+        unclear(out, &err);
+    } else if (!found_exit(f->folder, f->attempt, out)) {
+        out->finding = FOUND_ENDED;
+        out->end =
+            (struct attempt_end){.reason = out->has_start ? END_HOST_LOST : END_NEVER_LAUNCHED};
+    }
+}
+
+static void examine_elsewhere(const struct fence *f, bool used, struct examination *out)
+{
+    struct err ignored;
+    out->finding = FOUND_ELSEWHERE;
+    out->has_beat = heartbeat_read(f->folder, &out->beat, &ignored) == 0;
+    if (f->give_up) {
+        give_up(f, used, out);
+    }
+}
+
+static void examine_here(const struct fence *f, bool shim_lives, bool used, struct examination *out)
 {
     bool held = false;
     struct err err;
-    *out = (struct examination){.finding = FOUND_UNCLEAR};
-    if (found_exit(f->folder, f->attempt, out)) {
-        return;
-    }
     char *lock = shim_lock_path(f->folder);
     int rc = lock_is_held(lock, &held, &err);
     free(lock);
@@ -213,6 +254,20 @@ void examine_attempt(const struct fence *f, bool shim_lives, bool used, struct e
     }
     if (out->finding == FOUND_ALIVE) {
         out->has_start = shim_start_read(f->folder, f->attempt, &out->start, &err) == 0;
+    }
+}
+
+/* At the end: reasons without an exit.json have no exit code and no usage. */
+void examine_attempt(const struct fence *f, bool shim_lives, bool used, struct examination *out)
+{
+    *out = (struct examination){.finding = FOUND_UNCLEAR};
+    if (found_exit(f->folder, f->attempt, out)) {
+        return;
+    }
+    if (!shim_lives && is_elsewhere(f, out)) {
+        examine_elsewhere(f, used, out);
+    } else {
+        examine_here(f, shim_lives, used, out);
     }
     if (out->finding == FOUND_ENDED && out->end.reason != END_EXITED) {
         out->end.code = -1;

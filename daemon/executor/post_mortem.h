@@ -8,12 +8,14 @@
 #include "daemon/executor/executor.h"
 #include "daemon/shim/fence.h"
 #include "daemon/shim/files.h"
+#include "daemon/shim/heartbeat.h"
 
 enum examine_finding {
-    FOUND_ENDED,   /* `end` holds; nothing of it is alive or can come alive */
-    FOUND_ALIVE,   /* its shim holds the lock; `start` holds when has_start */
-    FOUND_YOUNG,   /* no lock yet, but its shim was just spawned */
-    FOUND_UNCLEAR, /* cannot be determined now; `why` */
+    FOUND_ENDED,     /* `end` holds; nothing of it is alive or can come alive */
+    FOUND_ALIVE,     /* its shim holds the lock; `start` holds when has_start */
+    FOUND_YOUNG,     /* no lock yet, but its shim was just spawned */
+    FOUND_ELSEWHERE, /* its shim is, or may be, on another host: its heartbeat tells, no lock */
+    FOUND_UNCLEAR,   /* cannot be determined now; `why` */
 };
 
 struct examination {
@@ -21,6 +23,8 @@ struct examination {
     struct attempt_end end;
     bool has_start;
     struct shim_start start;
+    bool has_beat; /* of FOUND_ELSEWHERE */
+    struct heartbeat beat;
     char why[256];
 };
 

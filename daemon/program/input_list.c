@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/layout.h"
+#include "base/shared_dir.h"
 #include "base/xalloc.h"
 #include "daemon/program/cells.h"
 #include "daemon/program/result.h"
@@ -31,7 +32,8 @@ static int read_result(const struct accepted *in, cJSON **result, struct err *er
 {
     enum file_kind kind = FILE_ABSENT;
     char *path = path_join(in->folder, LAYOUT_RESULT);
-    int rc = file_look(path, &kind, err);
+    shared_list_tree(in->folder); /* its artifacts are read next */
+    int rc = shared_look(path, &kind, err);
     if (rc == 0) {
         rc = kind == FILE_ABSENT ? err_set(err, ERR_NOT_FOUND, LAYOUT_RESULT " is gone")
                                  : accepted_read(path, &in->digest, result, err);

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/shared_dir.h"
 #include "daemon/program/inputs.h"
 #include "prereg/task/task_result.h"
 
@@ -43,6 +44,7 @@ void result_verify(const struct result_source *source, struct result_check *out)
                                          .find_input = source->inputs == NULL ? NULL : find_input,
                                          .inputs = source->inputs};
     *out = (struct result_check){.verdict = RESULT_VALID};
+    shared_list_tree(source->folder); /* it may have run on another host */
     int rc = task_result_read(&expected, &out->digest, &out->json, &err);
     if (rc != 0) {
         out->unread = rc == ERR_IO;

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/layout.h"
 #include "base/log.h"
+#include "base/shared_dir.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 
@@ -93,6 +94,7 @@ static void collect(const char *attempt, size_t age, struct checkpoints *out)
     struct name_list list = {0};
     struct err ignored;
     char *folder = path_join(attempt, LAYOUT_CHECKPOINT);
+    shared_list_tree(attempt); /* it may have run on another host */
     if (file_kind_at(folder) == FILE_FOLDER && dir_list(folder, &list, &ignored) == 0) {
         for (size_t i = 0; i < list.n; i++) {
             int64_t step = step_of(folder, list.names[i]);

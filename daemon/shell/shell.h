@@ -46,6 +46,7 @@ struct shell {
     struct settings settings; /* serve.toml, as it was at the start */
     struct keeper *keeper;    /* NULL: the state folder is not shared */
     const char *taken_over;   /* likewise: from whom, and the proof; NULL: there was none before */
+    bool moved;               /* likewise: the daemon before this one served on another host */
     struct hosted **programs; /* by number; NULL where there is none */
     size_t cap_programs;
     struct unloaded *unloaded;

@@ -35,7 +35,7 @@ bool fence_is_set(const char *folder)
     return set;
 }
 
-static int leave_mark(const char *folder, struct err *err)
+int fence_mark(const char *folder, struct err *err)
 {
     char *path = path_join(folder, FENCE_FILE);
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -57,7 +57,7 @@ int fence_set(const char *folder, bool *fenced, struct err *err)
     *fenced = false;
     int rc = lock_try(path, false, &fd, err);
     if (rc == 0 && fd >= 0) {
-        rc = leave_mark(folder, err);
+        rc = fence_mark(folder, err);
         *fenced = rc == 0;
         bool is_start = strcmp(path_name(path), LAYOUT_START) == 0; /* older shims' locks stay */
         if (rc == 0 && is_start && fstat(fd, &st) == 0 && st.st_size == 0) {

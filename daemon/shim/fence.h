@@ -22,11 +22,17 @@
 bool fence_is_set(const char *folder);
 /* *fenced is false when the shim lives (its lock is held). */
 int fence_set(const char *folder, bool *fenced, struct err *err) MUST_CHECK;
+/* Leaves the file without the lock, which proves nothing about a shim on another host: that one
+ * finds the file at its next heartbeat, kills its worker and publishes nothing. */
+int fence_mark(const char *folder, struct err *err) MUST_CHECK;
 
 struct fence {
     const char *folder;
     const char *attempt; /* its id */
     const char *groups;  /* the cgroup below which this daemon has groups made; NULL: none */
+    bool shared;         /* hosts share the state folder: its shim may be on another one */
+    bool moved;          /* likewise, and a daemon of another host may have started it */
+    bool give_up;        /* of one on another host: fence it off and report its end */
 };
 
 /* SIGKILLs everything that belongs to the attempt; *n_alive: how many there were, a group counted

@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/layout.h"
+#include "base/shared_dir.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 
@@ -143,18 +144,21 @@ static int check_json(int rc, const char *name, const char *attempt, cJSON **out
     return 0;
 }
 
-static int read_json(const char *path, const char *name, const char *attempt, cJSON **out,
-                     struct err *err)
-{
-    *out = NULL;
-    return check_json(json_read_file(path, LAYOUT_START_MAX, out, err), name, attempt, out, err);
-}
-
+/* Its writer may be on another host. An empty file is ERR_NOT_FOUND. */
 static int read_json_in(const char *folder, const char *name, const char *attempt, cJSON **out,
                         struct err *err)
 {
+    struct strbuf text = STRBUF_INIT;
     char *path = path_join(folder, name);
-    int rc = read_json(path, name, attempt, out, err);
+    *out = NULL;
+    int rc = shared_read(path, LAYOUT_START_MAX, &text, err);
+    if (rc == 0 && text.len == 0 && strcmp(name, LAYOUT_START) == 0) {
+        rc = err_set(err, ERR_NOT_FOUND, LAYOUT_START " is empty");
+    } else {
+        rc = rc != 0 ? rc : json_parse(text.buf, text.len, out, err);
+        rc = check_json(rc, name, attempt, out, err);
+    }
+    strbuf_release(&text);
     free(path);
     return rc;
 }
@@ -379,10 +383,7 @@ static void start_read_place(const cJSON *o, struct shim_start *out)
  * empty start.json is only a lock: nothing was started. */
 static int open_start(const char *folder, const char *attempt, cJSON **out, struct err *err)
 {
-    char *path = path_join(folder, LAYOUT_START);
-    int rc = is_empty(path) ? err_set(err, ERR_NOT_FOUND, LAYOUT_START " is empty")
-                            : read_json(path, LAYOUT_START, attempt, out, err);
-    free(path);
+    int rc = read_json_in(folder, LAYOUT_START, attempt, out, err);
     if (rc != ERR_NOT_FOUND) {
         return rc;
     }

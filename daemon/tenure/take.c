@@ -88,7 +88,7 @@ static int find_proof(const struct take_request *q, struct tenure_taken *out,
         struct err ignored;
         if (tenure_judge(&out->holder, &out->own, e, &ignored) == TENURE_BY_PERSON &&
             !asks_person(q, &out->holder)) {
-            return err_set(err, ERR_REFUSED, "not taken over: nobody said yes at the terminal");
+            return err_set(err, ERR_REFUSED, "not taken over: it was not confirmed at a terminal");
         }
         out->proof = tenure_judge(&out->holder, &out->own, e, &why);
     }

@@ -14,8 +14,10 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/executor/local.h"
+#include "daemon/shim/fence.h"
 #include "daemon/shim/files.h"
 #include "daemon/shim/group.h"
+#include "daemon/shim/heartbeat.h"
 #include "daemon/shim/pid.h"
 #include "tests/unit/check.h"
 
@@ -42,6 +44,8 @@ struct scene {
     int n_asked;
     uint64_t begun_ms;
     int n_young; /* probes that were answered: not known */
+    int n_alive; /* likewise: alive */
+    struct heartbeat beat;
     bool stopped;
     bool has_ended;
     bool reaped;
@@ -61,6 +65,7 @@ static void on_probed(void *ctx, const struct attempt_key *key, enum core_health
     struct scene *s = ctx;
     (void)key;
     s->n_young += health == HEALTH_UNKNOWN;
+    s->n_alive += health == HEALTH_ALIVE;
 }
 
 static bool is_stopped(pid_t pid)
@@ -523,6 +528,55 @@ static void test_lock_removed_by_the_worker(void **state)
     tear_down(&s);
 }
 
+/* ---- a shim on another host ---- */
+
+#define ELSEWHERE_MS 500
+#define BEAT_TURNS   5  /* between two heartbeats */
+#define N_BEATS      12 /* then its host is lost */
+
+static void on_elsewhere_turn(uv_timer_t *timer)
+{
+    struct scene *s = timer->data;
+    struct err err;
+    if (s->n_turns % BEAT_TURNS == 0 && s->n_turns / BEAT_TURNS < N_BEATS) {
+        assert_false(s->has_ended);
+        assert_int_equal(heartbeat_write(s->folder, &s->beat, &err), 0);
+    }
+    if (s->n_turns == 2 * BEAT_TURNS) { /* no signal reaches it: the mark does */
+        s->executor->ops->kill(s->executor, &s->key);
+        s->stopped = fence_is_set(s->folder);
+    }
+    on_young_turn(timer);
+}
+
+/* It lives while its heartbeat rises, longer than would be waited for a still one; then it is
+ * fenced off, and lost with its host. */
+static void test_heartbeat_on_another_host(void **state)
+{
+    struct scene s = {0};
+    char text[512];
+    (void)state;
+    set_up(&s, SHIM, on_elsewhere_turn);
+    local_share(s.executor, true, ELSEWHERE_MS);
+    heartbeat_init(&s.beat, NULL);
+    (void)snprintf(text, sizeof(text),
+                   "{\"protocol\":1,\"attempt\":\"%s\",\"shim_pid\":%ld,\"shim_start\":1,"
+                   "\"worker_pid\":8,\"worker_start\":1,\"boot_id\":\"b\",\"host\":\"elsewhere\"}",
+                   s.id, (long)getpid());
+    put(&s, LAYOUT_START, text, 0600);
+    struct attempt_place place = {.key = s.key, .id = s.id, .folder = s.folder};
+    s.executor->ops->probe(s.executor, &place);
+    finish(&s);
+    assert_true(s.has_ended);
+    assert_true(s.n_turns >= N_BEATS * BEAT_TURNS);
+    assert_true(s.n_young > 0); /* one sequence proves nothing */
+    assert_true(s.n_alive > 0);
+    assert_true(s.stopped);
+    assert_int_equal(s.end.reason, END_HOST_LOST);
+    assert_true(fence_is_set(s.folder));
+    tear_down(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_stopped_for_good),
@@ -531,6 +585,7 @@ int main(void)
                                        cmocka_unit_test(test_moved_folder_is_logged_once),
                                        cmocka_unit_test(test_stopped_before_its_lock),
                                        cmocka_unit_test(test_empty_groups_are_removed),
-                                       cmocka_unit_test(test_lock_removed_by_the_worker)};
+                                       cmocka_unit_test(test_lock_removed_by_the_worker),
+                                       cmocka_unit_test(test_heartbeat_on_another_host)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -109,6 +110,70 @@ static void test_torn_start(void **state)
     free(attempt);
 }
 
+static void write_start(const char *attempt, const char *host, const char *boot)
+{
+    char *text =
+        xasprintf("{\"protocol\":1,\"attempt\":\"" ID "\",\"shim_pid\":7,\"shim_start\":1,"
+                  "\"worker_pid\":8,\"worker_start\":1,\"boot_id\":\"%s\",\"host\":\"%s\"}\n",
+                  boot, host);
+    write_bytes(attempt, LAYOUT_START, text, strlen(text));
+    free(text);
+}
+
+/* Of a shared state folder: a free lock and another boot prove nothing about another host. */
+static void test_a_shim_on_another_host(void **state)
+{
+    char own[256] = "";
+    assert_int_equal(gethostname(own, sizeof(own) - 1), 0);
+    const struct {
+        const char *what;
+        const char *host; /* of start.json; NULL: none */
+        bool shared;
+        bool moved;
+        bool give_up;
+        enum examine_finding found;
+        enum end_reason reason;
+    } rows[] = {
+        {"another host", "elsewhere", true, true, false, FOUND_ELSEWHERE, END_EXITED},
+        {"another host, not moved", "elsewhere", true, false, false, FOUND_ELSEWHERE, END_EXITED},
+        {"another host, given up", "elsewhere", true, true, true, FOUND_ENDED, END_HOST_LOST},
+        {"a host that was renamed", "elsewhere", false, false, false, FOUND_ENDED, END_HOST_LOST},
+        {"ours, booted again", own, true, true, false, FOUND_ENDED, END_HOST_LOST},
+        {"nothing seen", NULL, true, true, false, FOUND_ELSEWHERE, END_EXITED},
+        {"nothing seen, given up", NULL, true, true, true, FOUND_ENDED, END_NEVER_LAUNCHED},
+        {"nothing seen, not moved", NULL, true, false, false, FOUND_ENDED, END_NEVER_LAUNCHED},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CHECK_ROW("%s", rows[i].what);
+        char *folder = scratch_make();
+        struct examination x;
+        struct err err;
+        char *attempt = path_join(folder, "cells/arm=a/train/attempt-0001-" ID);
+        assert_int_equal(dir_make(attempt, 0700, &err), 0);
+        scratch_put(attempt, LAYOUT_HEARTBEAT, "4 boot elsewhere -\n");
+        if (rows[i].host != NULL) {
+            write_start(attempt, rows[i].host, "another-boot");
+        }
+        const struct fence f = {.folder = attempt,
+                                .attempt = ID,
+                                .shared = rows[i].shared,
+                                .moved = rows[i].moved,
+                                .give_up = rows[i].give_up};
+        examine_attempt(&f, false, true, &x);
+        assert_int_equal(x.finding, rows[i].found);
+        if (x.finding == FOUND_ELSEWHERE) {
+            assert_true(x.has_beat && x.beat.sequence == 4);
+            assert_false(fence_is_set(attempt));
+        } else {
+            assert_int_equal(x.end.reason, rows[i].reason);
+            assert_true(fence_is_set(attempt)); /* so that it publishes nothing if it goes on */
+        }
+        scratch_remove(folder);
+        free(attempt);
+    }
+}
+
 /* The worker wrote over its start.json: what still works for it ends before the attempt does, which
  * was not lost with the machine. */
 static void test_torn_start_of_a_living_tree(void **state)
@@ -183,9 +248,11 @@ static void test_older_shim(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_absent_folder), cmocka_unit_test(test_torn_exit),
-        cmocka_unit_test(test_torn_start), cmocka_unit_test(test_torn_start_of_a_living_tree),
-        cmocka_unit_test(test_older_shim)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_absent_folder),
+                                       cmocka_unit_test(test_torn_exit),
+                                       cmocka_unit_test(test_a_shim_on_another_host),
+                                       cmocka_unit_test(test_torn_start),
+                                       cmocka_unit_test(test_torn_start_of_a_living_tree),
+                                       cmocka_unit_test(test_older_shim)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
