@@ -295,15 +295,15 @@ void cluster_break_node(struct farm *f)
     }
     bool goes_on = rng_below(&f->rng, 2) == 0;
     n->down = true;
-    n->died_ms = f->now_ms;
     f->n_faults[FAULT_NODE_DIED]++;
     if (goes_on && rng_below(&f->rng, 2) == 0) {
         n->cut_off_ms = f->now_ms;
         f->n_faults[FAULT_NODE_CUT_OFF]++;
     }
     for (uint32_t i = 0; !goes_on && i < f->n_queue; i++) {
-        if (f->jobs[f->queue[i]].node == node && f->jobs[f->queue[i]].alive) {
-            f->jobs[f->queue[i]].changed_ms = f->now_ms;
+        struct farm_job *j = &f->jobs[f->queue[i]];
+        if (j->node == node && j->alive) {
+            j->changed_ms = j->node_died_ms = f->now_ms;
             shim_kill(f, f->queue[i]);
         }
     }

@@ -97,16 +97,20 @@ static void end(struct farm *f, const struct slurm_act *act)
         daemon_die(f); /* fenced, and not committed */
         return;
     }
-    a->live = false;
-    f->n_live--;
     f->n_ends[act->end->reason]++;
     if (act->end->reason == END_HOST_LOST && a->claim != NONE) {
-        const struct farm_node *n = &f->nodes[f->jobs[a->claim].node];
-        if (n->died_ms >= f->jobs[a->claim].began_ms) {
+        int64_t died_ms = f->jobs[a->claim].node_died_ms;
+        if (died_ms > 0) {
             ARRAY_GROW(f->spans, f->n_spans, f->cap_spans);
-            f->spans[f->n_spans++] = f->now_ms - n->died_ms;
+            f->spans[f->n_spans++] = f->now_ms - died_ms;
         }
     }
+    if (f->core != NULL) {
+        core_report(f, act);
+        return;
+    }
+    a->live = false;
+    f->n_live--;
     if (!act->fence && act->end->code == 0) {
         t->done = true;
         f->n_done++;
@@ -149,16 +153,26 @@ static void do_act(struct farm *f, const struct slurm_act *act)
         return;
     case SLURM_ACT_LOOK: shim_look(f, &act->key); return;
     case SLURM_ACT_PROBED:
-        if (act->health == SLURM_UNSURE) {
+        if (f->core != NULL) {
+            core_report(f, act);
+        } else if (act->health == SLURM_UNSURE) {
             farm_push(f, 30000, FARM_PROBE, farm_attempt_of(f, &act->key));
         }
         return;
     case SLURM_ACT_ENDED: end(f, act); return;
     case SLURM_ACT_FULL:
-    case SLURM_ACT_ROOM: f->full = act->kind == SLURM_ACT_FULL; return;
+    case SLURM_ACT_ROOM:
+        f->full = act->kind == SLURM_ACT_FULL;
+        if (f->core != NULL) {
+            core_report(f, act);
+        }
+        return;
     case SLURM_ACT_BEGAN:
         if (farm_attempt_of(f, &act->key) == NONE) {
             farm_fail(f, "something unknown begins");
+        }
+        if (f->core != NULL) {
+            core_report(f, act);
         }
         return;
     case SLURM_ACT_NOTE: return;
@@ -209,24 +223,41 @@ static struct slurm_event event_of(const struct farm *f, uint32_t attempt,
     return ev;
 }
 
+void daemon_new_attempt(struct farm *f, uint32_t task, uint32_t no, const char *id)
+{
+    ARRAY_GROW(f->attempts, f->n_attempts, f->cap_attempts);
+    struct farm_attempt *a = &f->attempts[f->n_attempts];
+    *a = (struct farm_attempt){.task = task,
+                               .no = no,
+                               .live = true,
+                               .batch = NONE,
+                               .last_job = NONE,
+                               .claim = NONE,
+                               .exit_seen_ms = INT64_MAX};
+    (void)memcpy(a->id, id, UUID_TEXT_SIZE);
+    f->tasks[task].n_attempts = no;
+    f->tasks[task].current = f->n_attempts++;
+    f->n_live++;
+}
+
+void daemon_start(struct farm *f, uint32_t attempt)
+{
+    struct slurm_event ev = event_of(f, attempt, SLURM_EVENT_START);
+    daemon_step(f, &ev);
+}
+
 void daemon_dispatch(struct farm *f)
 {
+    char id[UUID_TEXT_SIZE];
+    if (f->core != NULL) {
+        core_drain(f);
+        return;
+    }
     while (!f->dead && !f->full && f->n_todo > 0 && f->n_live < f->config.max_queued) {
         uint32_t task = f->todo[--f->n_todo];
-        ARRAY_GROW(f->attempts, f->n_attempts, f->cap_attempts);
-        struct farm_attempt *a = &f->attempts[f->n_attempts];
-        *a = (struct farm_attempt){.task = task,
-                                   .no = ++f->tasks[task].n_attempts,
-                                   .live = true,
-                                   .batch = NONE,
-                                   .last_job = NONE,
-                                   .claim = NONE,
-                                   .exit_seen_ms = INT64_MAX};
-        draw_id(f, a->id);
-        f->tasks[task].current = f->n_attempts++;
-        f->n_live++;
-        struct slurm_event ev = event_of(f, f->n_attempts - 1, SLURM_EVENT_START);
-        daemon_step(f, &ev);
+        draw_id(f, id);
+        daemon_new_attempt(f, task, f->tasks[task].n_attempts + 1, id);
+        daemon_start(f, f->n_attempts - 1);
     }
 }
 
@@ -246,7 +277,8 @@ void daemon_probe(struct farm *f, uint32_t attempt)
         ev.start.index = f->batches[a->batch].array ? a->index : SLURM_INDEX_NONE;
     }
     daemon_step(f, &ev);
-    if (!f->dead && f->attempts[attempt].live && f->attempts[attempt].want != ASK_NOTHING) {
+    if (f->core == NULL && !f->dead && f->attempts[attempt].live &&
+        f->attempts[attempt].want != ASK_NOTHING) {
         ev.kind = f->attempts[attempt].want == ASK_KILL ? SLURM_EVENT_KILL : SLURM_EVENT_TERMINATE;
         daemon_step(f, &ev);
     }
@@ -255,9 +287,16 @@ void daemon_probe(struct farm *f, uint32_t attempt)
 void daemon_rise(struct farm *f)
 {
     daemon_begin(f);
+    f->n_live_at_rise = f->n_live;
+    for (uint32_t i = 0; i < f->n_attempts; i++) {
+        f->attempts[i].adopted |= f->attempts[i].live;
+    }
+    if (f->core != NULL) {
+        core_rise(f);
+        return;
+    }
     for (uint32_t i = 0; i < f->n_attempts && !f->dead; i++) {
         if (f->attempts[i].live) {
-            f->attempts[i].adopted = true;
             daemon_probe(f, i);
         }
     }
@@ -278,8 +317,12 @@ static void ask_for_end(struct farm *f)
 
 void daemon_people(struct farm *f)
 {
-    if (farm_chance(f, 1000)) {
-        ask_for_end(f);
+    if (farm_chance(f, 1000) && !f->dead) {
+        if (f->core != NULL) {
+            core_people(f);
+        } else {
+            ask_for_end(f);
+        }
     }
     if (farm_chance(f, 60)) {
         cluster_crash(f);

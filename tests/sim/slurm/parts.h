@@ -14,10 +14,21 @@ struct farm_item *farm_push(struct farm *f, int64_t delay_ms, enum farm_kind kin
 void daemon_begin(struct farm *f);
 void daemon_step(struct farm *f, const struct slurm_event *ev);
 void daemon_dispatch(struct farm *f);
+/* An attempt is committed; then it is handed to the book. */
+void daemon_new_attempt(struct farm *f, uint32_t task, uint32_t no, const char *id);
+void daemon_start(struct farm *f, uint32_t attempt);
 void daemon_probe(struct farm *f, uint32_t attempt);
 void daemon_die(struct farm *f);
 void daemon_rise(struct farm *f);
 void daemon_people(struct farm *f);
+
+/* core.c: the real core, where it is used. */
+void core_rise(struct farm *f);
+void core_tell(struct farm *f, const struct core_event *ev);
+void core_report(struct farm *f, const struct slurm_act *act);
+void core_drain(struct farm *f);
+void core_people(struct farm *f);
+void core_release(struct farm *f);
 
 /* cluster.c: the controller. */
 void cluster_accept(struct farm *f, struct farm_plan *plan);

@@ -35,7 +35,7 @@ static void add(struct totals *t, const struct farm *f)
     }
 }
 
-static struct farm_config small_config(uint64_t seed)
+static struct farm_config small_config(uint64_t seed, bool core)
 {
     struct rng rng;
     rng_seed(&rng, seed ^ 0x51u);
@@ -48,7 +48,8 @@ static struct farm_config small_config(uint64_t seed)
                                 .min_job_age_ms = 2000 + (int64_t)rng_below(&rng, 300000),
                                 .work_ms = 2000 + (int64_t)rng_below(&rng, 200000),
                                 .array = rng_below(&rng, 4) > 0,
-                                .faults = true};
+                                .faults = true,
+                                .core = core};
 }
 
 static int all_happened(const struct totals *t)
@@ -78,25 +79,26 @@ static int all_happened(const struct totals *t)
     return rc;
 }
 
-static int run_small(uint64_t first, uint64_t n)
+static int run_small(uint64_t first, uint64_t n, bool core)
 {
     struct totals t = {0};
     int64_t since_ns = clock_mono_ns();
     for (uint64_t seed = first; seed < first + n; seed++) {
         struct farm f;
-        struct farm_config config = small_config(seed);
+        struct farm_config config = small_config(seed, core);
         farm_run(&config, &f);
         add(&t, &f);
         farm_release(&f);
     }
-    (void)printf("%llu worlds: %llu steps, %llu attempts, %llu restarts, %.1f s\n",
-                 (unsigned long long)n, (unsigned long long)t.n_steps,
-                 (unsigned long long)t.n_attempts, (unsigned long long)t.n_faults[FAULT_RESTART],
+    (void)printf("%s, %llu worlds: %llu steps, %llu attempts, %llu restarts, %.1f s\n",
+                 core ? "core and book" : "book", (unsigned long long)n,
+                 (unsigned long long)t.n_steps, (unsigned long long)t.n_attempts,
+                 (unsigned long long)t.n_faults[FAULT_RESTART],
                  (double)(clock_mono_ns() - since_ns) / 1e9);
     return n >= N_SMALL ? all_happened(&t) : 0;
 }
 
-static void run_large(uint64_t seed, uint32_t n_tasks, bool faults)
+static void run_large(uint64_t seed, uint32_t n_tasks, bool core)
 {
     struct farm f;
     const struct farm_config config = {.seed = seed,
@@ -108,7 +110,8 @@ static void run_large(uint64_t seed, uint32_t n_tasks, bool faults)
                                        .min_job_age_ms = 30000,
                                        .work_ms = 60000,
                                        .array = true,
-                                       .faults = faults};
+                                       .faults = true,
+                                       .core = core};
     int64_t since_ns = clock_mono_ns();
     farm_run(&config, &f);
     (void)printf("seed %llu, %u tasks: %llu steps, %u attempts, %u batches, %llu restarts, at most "
@@ -116,6 +119,67 @@ static void run_large(uint64_t seed, uint32_t n_tasks, bool faults)
                  (unsigned long long)seed, n_tasks, (unsigned long long)f.n_steps, f.n_attempts,
                  f.n_batches, (unsigned long long)f.n_faults[FAULT_RESTART], f.most_held,
                  (double)(clock_mono_ns() - since_ns) / 1e9);
+    farm_release(&f);
+}
+
+/* A quiet cluster: n long jobs, of which a quarter runs. Calls a minute over its last ten. */
+static void measure_calls(uint32_t n)
+{
+    struct farm f;
+    const struct farm_config config = {.seed = 1,
+                                       .n_tasks = n,
+                                       .n_nodes = 1 + n / 64,
+                                       .cpus = 16,
+                                       .max_queued = n,
+                                       .max_array = 1001,
+                                       .min_job_age_ms = 300000,
+                                       .work_ms = INT64_C(100000000),
+                                       .array = true,
+                                       .stop_ms = INT64_C(3600000)};
+    farm_run(&config, &f);
+    uint64_t recent = 0;
+    for (uint64_t i = 0; i < f.n_calls && i < 256; i++) {
+        recent += f.calls_ms[i] > f.now_ms - 600000;
+    }
+    (void)printf("%u jobs in the queue: %.1f calls a minute (%llu in the first hour, %llu of them "
+                 "sbatch)\n",
+                 n, (double)recent / 10, (unsigned long long)f.n_calls,
+                 (unsigned long long)f.n_calls_of[SLURM_ACT_SUBMIT]);
+    farm_release(&f);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const int64_t *x = a;
+    const int64_t *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Nodes die under n long jobs: from a node's death to the ends of its attempts, after which the
+ * core starts others. Slurm notices after 10 to 120 s. */
+static void measure_death(uint32_t n)
+{
+    struct farm f;
+    const struct farm_config config = {.seed = 1,
+                                       .n_tasks = n,
+                                       .n_nodes = 1 + n / 16,
+                                       .cpus = 16,
+                                       .max_queued = n,
+                                       .max_array = 1001,
+                                       .min_job_age_ms = 300000,
+                                       .work_ms = INT64_C(100000000),
+                                       .array = true,
+                                       .stop_ms = INT64_C(10800000),
+                                       .break_ms = INT64_C(300000)};
+    farm_run(&config, &f);
+    if (f.n_spans > 0) {
+        qsort(f.spans, f.n_spans, sizeof(*f.spans), by_size);
+        (void)printf("%u jobs, %zu lost with %llu nodes: %.0f s from death to end (median; %.0f to "
+                     "%.0f)\n",
+                     n, f.n_spans, (unsigned long long)f.n_faults[FAULT_NODE_DIED],
+                     (double)f.spans[f.n_spans / 2] / 1e3, (double)f.spans[0] / 1e3,
+                     (double)f.spans[f.n_spans - 1] / 1e3);
+    }
     farm_release(&f);
 }
 
@@ -131,10 +195,15 @@ int main(void)
             (void)fprintf(stderr, "PREREGD_SEED: %s\n", err.msg);
             return 2;
         }
-        return run_small((uint64_t)seed, 1);
+        return run_small((uint64_t)seed, 1, false) | run_small((uint64_t)seed, 1, true);
     }
-    int rc = run_small(1, is_long ? 10000 : N_SMALL);
+    int rc = run_small(1, is_long ? 10000 : N_SMALL, false);
+    rc |= run_small(1, is_long ? 10000 : N_SMALL, true);
     run_large(1, 5000, true);
+    for (uint32_t n = 1; n <= 10000; n *= 100) {
+        measure_calls(n);
+        measure_death(n);
+    }
     if (is_long) {
         for (seed = 2; seed < 7; seed++) {
             run_large((uint64_t)seed, 100000, true);

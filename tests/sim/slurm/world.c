@@ -158,6 +158,7 @@ static void drop(struct farm_item *it)
         free(name.heap);
     }
     free(it->rows);
+    free(it->core_ev);
     if (it->plan != NULL) {
         free(it->plan->attempts);
         free(it->plan);
@@ -167,7 +168,10 @@ static void drop(struct farm_item *it)
 static void node_back(struct farm *f, uint32_t node)
 {
     f->nodes[node].down = false;
-    f->nodes[node].cut_off_ms = INT64_MAX;
+    if (f->nodes[node].cut_off_ms != INT64_MAX) {
+        f->nodes[node].cut_off_ms = INT64_MAX;
+        f->nodes[node].back_ms = f->now_ms;
+    }
 }
 
 static void take_state(struct farm *f, const struct farm_item *it)
@@ -219,7 +223,30 @@ static void take(struct farm *f, struct farm_item *it)
         }
         break;
     case FARM_PEOPLE: daemon_people(f); break;
+    case FARM_BREAK:
+        cluster_break_node(f);
+        farm_push(f, f->config.break_ms, FARM_BREAK, NONE);
+        break;
     case FARM_RISE: daemon_rise(f); break;
+    case FARM_CORE:
+        if (mine || (it->core_ev->kind == CORE_RETRY && !f->dead)) {
+            core_tell(f, it->core_ev);
+        }
+        break;
+    case FARM_CORE_TIMER:
+        if (mine && it->at_ms == f->core_armed_ms) {
+            f->core_armed_ms = INT64_MAX;
+            core_tell(f, &(struct core_event){.kind = CORE_TIMER});
+        }
+        break;
+    case FARM_RESUME:
+        if (f->dead) {
+            farm_push(f, 10000, FARM_RESUME, NONE);
+        } else {
+            core_tell(f, &(struct core_event){
+                             .kind = CORE_RESUME, .program = 1, .accept_failures = true});
+        }
+        break;
     case FARM_PROBE:
         if (mine && it->which != NONE) {
             daemon_probe(f, it->which);
@@ -241,7 +268,6 @@ static void begin(struct farm *f, const struct farm_config *config)
     f->nodes = xcalloc(config->n_nodes, sizeof(*f->nodes));
     for (uint32_t i = 0; i < config->n_nodes; i++) {
         f->nodes[i].cut_off_ms = INT64_MAX;
-        f->nodes[i].died_ms = -1;
     }
     for (uint32_t i = config->n_tasks; i-- > 0;) {
         f->tasks[i].current = NONE;
@@ -249,6 +275,12 @@ static void begin(struct farm *f, const struct farm_config *config)
     }
     daemon_begin(f);
     farm_push(f, 1000, FARM_PEOPLE, NONE);
+    if (config->break_ms > 0) {
+        farm_push(f, config->break_ms, FARM_BREAK, NONE);
+    }
+    if (config->core) {
+        core_rise(f);
+    }
 }
 
 void farm_run(const struct farm_config *config, struct farm *f)
@@ -266,11 +298,16 @@ void farm_run(const struct farm_config *config, struct farm *f)
         drop(&it);
         daemon_dispatch(f);
         f->quiet = f->quiet || f->n_done >= config->n_tasks - config->n_tasks / 20;
+        if (config->stop_ms > 0 && f->now_ms - began_ms > config->stop_ms) {
+            break;
+        }
         if (f->now_ms - began_ms > TIME_MAX_MS) {
             farm_fail(f, "it does not come to its end");
         }
     }
-    check_finish(f);
+    if (config->stop_ms == 0) {
+        check_finish(f);
+    }
 }
 
 void farm_release(struct farm *f)
@@ -278,6 +315,7 @@ void farm_release(struct farm *f)
     for (size_t i = 0; i < f->n_items; i++) {
         drop(&f->items[i]);
     }
+    core_release(f);
     slurm_book_free(f->book);
     slurm_out_release(&f->out);
     free(f->tasks);

@@ -10,8 +10,10 @@
 #define TESTS_SIM_SLURM_WORLD_H
 
 #include "base/rng.h"
+#include "daemon/core/core.h"
 #include "daemon/executor/slurm/book.h"
 #include "tests/sim/slurm/faults.h"
+#include "tests/sim/slurm/items.h"
 
 #define NONE UINT32_MAX
 
@@ -33,7 +35,8 @@ struct farm_job {
     bool orphan;
     uint32_t restarts;
     int64_t began_ms;
-    uint32_t excluded; /* a node, or NONE */
+    uint32_t excluded;    /* a node, or NONE */
+    int64_t node_died_ms; /* under it; 0: not */
 };
 
 enum farm_want { ASK_NOTHING, ASK_TERM, ASK_KILL };
@@ -79,43 +82,7 @@ struct farm_node {
     bool down;
     uint32_t used;
     int64_t cut_off_ms; /* since; INT64_MAX: not */
-    int64_t died_ms;
-};
-
-enum farm_kind {
-    FARM_ANSWER, /* an event for the book */
-    FARM_ACCEPT,
-    FARM_PASS, /* of the controller's scheduler */
-    FARM_SHIM,
-    FARM_JOB_END,
-    FARM_STATE, /* job -> .state */
-    FARM_PURGE,
-    FARM_NODE_FAIL, /* the controller notices */
-    FARM_NODE_BACK,
-    FARM_TIMER,
-    FARM_PEOPLE, /* something is asked for, or breaks */
-    FARM_RISE,   /* the daemon starts again */
-    FARM_PROBE,
-};
-
-struct farm_item {
-    int64_t at_ms;
-    uint64_t seq;
-    enum farm_kind kind;
-    unsigned generation;
-    uint32_t which; /* job, node, batch, attempt */
-    enum slurm_state state;
-    struct slurm_event ev;
-    char *rows;             /* QUEUE: squeue's text */
-    struct farm_plan *plan; /* ACCEPT */
-};
-
-struct farm_plan { /* of one sbatch */
-    uint32_t batch;
-    uint32_t *attempts;
-    uint32_t n;
-    uint32_t excluded;
-    bool late;
+    int64_t back_ms;    /* the latest end of a cut */
 };
 
 struct farm_config {
@@ -130,6 +97,9 @@ struct farm_config {
     bool array;
     bool accounting;
     bool faults;
+    bool core;        /* the real one; else every task is started until it has a result */
+    int64_t stop_ms;  /* after so long; 0: at the end */
+    int64_t break_ms; /* between two nodes that die; 0: none does */
 };
 
 struct farm {
@@ -137,6 +107,7 @@ struct farm {
     struct rng rng;
     int64_t now_ms;
     struct slurm_book *book;
+    struct farm_core *core; /* or NULL */
     struct slurm_out out;
     unsigned generation;
     bool quiet;
@@ -147,6 +118,7 @@ struct farm {
     uint32_t n_todo;
     uint32_t n_done;
     uint32_t n_live;
+    uint32_t n_live_at_rise;
     struct farm_attempt *attempts;
     uint32_t n_attempts;
     uint32_t cap_attempts;
@@ -169,6 +141,7 @@ struct farm {
     int64_t down_until_ms;
     bool pass_armed;
     int64_t armed_ms;
+    int64_t core_armed_ms;
     struct farm_item *items;
     size_t n_items;
     size_t cap_items;
@@ -179,6 +152,7 @@ struct farm {
     uint64_t n_calls;
     uint64_t n_calls_of[SLURM_ACT_NR];
     uint64_t n_steps;
+    uint64_t n_core_steps;
     uint64_t n_ends[END_REASON_NR];
     uint64_t n_fates[FATE_NR];
     uint64_t n_faults[FAULT_NR];
