@@ -1,0 +1,339 @@
+/* Single decisions of the book, each with the events that lead to it; tests/sim/slurm has them in
+ * every order. */
+#include "daemon/executor/slurm/book.h"
+
+#include "tests/unit/check.h"
+
+#define A "0b9b6ad6-3a3e-4b6e-9c0a-1f2e3d4c5b6a"
+#define B "1c8c7be7-4b4f-4c7f-8d1b-2a3f4e5d6c7b"
+
+struct bench {
+    struct slurm_book *book;
+    struct slurm_out out;
+    struct arena texts;
+    int64_t now_ms;
+    char name[UUID_TEXT_SIZE]; /* of the latest SUBMIT */
+};
+
+static void begin(struct bench *p)
+{
+    struct slurm_book_config config;
+    slurm_book_config_default(&config);
+    config.seed = 7;
+    *p = (struct bench){.book = slurm_book_create(&config), .now_ms = 1000000};
+    slurm_out_init(&p->out);
+    arena_init(&p->texts);
+}
+
+static void finish(struct bench *p)
+{
+    slurm_book_free(p->book);
+    slurm_out_release(&p->out);
+    arena_release(&p->texts);
+}
+
+static void step(struct bench *p, struct slurm_event ev)
+{
+    ev.mono.ms = p->now_ms;
+    slurm_out_clear(&p->out);
+    slurm_book_step(p->book, &ev, &p->out);
+}
+
+/* The act of a kind among those of the latest step, or NULL. */
+static const struct slurm_act *act(const struct bench *p, enum slurm_act_kind kind)
+{
+    for (size_t i = 0; i < p->out.n; i++) {
+        if (p->out.acts[i].kind == kind) {
+            return &p->out.acts[i];
+        }
+    }
+    return NULL;
+}
+
+/* The same; there must be one. */
+static struct slurm_act must(const struct bench *p, enum slurm_act_kind kind)
+{
+    const struct slurm_act *a = act(p, kind);
+    const struct slurm_act none = {.kind = SLURM_ACT_NR, .name = "", .ids = ""};
+    assert_non_null(a);
+    return a != NULL ? *a : none;
+}
+
+/* How the attempt ended in the latest step; END_REASON_NR: it did not. */
+static enum end_reason reason(const struct bench *p)
+{
+    const struct slurm_act *a = act(p, SLURM_ACT_ENDED);
+    return a != NULL && a->end != NULL ? a->end->reason : END_REASON_NR;
+}
+
+static const char *detail(const struct bench *p)
+{
+    const struct slurm_act *a = act(p, SLURM_ACT_ENDED);
+    return a != NULL && a->end != NULL ? a->end->detail : "";
+}
+
+static struct attempt_key key(uint32_t task)
+{
+    return (struct attempt_key){.program = 1, .task = task, .no = 1};
+}
+
+static void start(struct bench *p, uint32_t task, const char *id, bool array)
+{
+    struct slurm_event ev = {.kind = SLURM_EVENT_START, .key = key(task)};
+    ev.start.id = id;
+    ev.start.array = array;
+    step(p, ev);
+}
+
+/* Lets the time pass until the book asks for something of a kind; answers no questions. */
+static const struct slurm_act *wait_for(struct bench *p, enum slurm_act_kind kind)
+{
+    for (int i = 0; i < 50 && act(p, kind) == NULL; i++) {
+        int64_t next = slurm_book_next_ms(p->book);
+        assert_true(next != INT64_MAX);
+        p->now_ms = next > p->now_ms ? next : p->now_ms + 1;
+        step(p, (struct slurm_event){.kind = SLURM_EVENT_TIMER});
+    }
+    const struct slurm_act *a = act(p, kind);
+    assert_non_null(a);
+    return a;
+}
+
+static void tested(struct bench *p, enum slurm_submit_answer answer)
+{
+    (void)wait_for(p, SLURM_ACT_TEST);
+    step(p, (struct slurm_event){.kind = SLURM_EVENT_TESTED, .submit = answer, .text = "too big"});
+}
+
+static void submitted(struct bench *p, enum slurm_submit_answer answer)
+{
+    const struct slurm_act *a = wait_for(p, SLURM_ACT_SUBMIT);
+    (void)snprintf(p->name, sizeof(p->name), "%s", a->name);
+    step(p, (struct slurm_event){
+                .kind = SLURM_EVENT_SUBMITTED, .name = p->name, .submit = answer, .text = "why"});
+}
+
+/* Answers the next question with rows in squeue's form; NULL: cannot ask. */
+static void queue(struct bench *p, const char *text)
+{
+    struct slurm_rows rows = {0};
+    if (act(p, SLURM_ACT_NAMES) == NULL) {
+        (void)wait_for(p, SLURM_ACT_QUEUE);
+    }
+    p->now_ms++;
+    struct slurm_event ev = {.kind = SLURM_EVENT_QUEUE};
+    if (text != NULL) {
+        slurm_parse_queue(text, strlen(text), &p->texts, &rows);
+        ev.queue.ok = true;
+        ev.queue.rows = &rows;
+    }
+    step(p, ev);
+}
+
+static const char *row(struct bench *p, const char *state, const char *node)
+{
+    return arena_printf(&p->texts, "5|5|%s|None|%s|1|%s|1|1\n", state, p->name, node);
+}
+
+static void files(struct bench *p, uint32_t task, bool launched)
+{
+    struct slurm_event ev = {.kind = SLURM_EVENT_FILES, .key = key(task)};
+    ev.files.listed = true;
+    ev.files.launched = launched;
+    p->now_ms++;
+    step(p, ev);
+}
+
+/* One attempt in the queue, under its own name. */
+static void hold_one(struct bench *p)
+{
+    begin(p);
+    start(p, 0, A, false);
+    tested(p, SLURM_SUBMIT_DONE);
+    submitted(p, SLURM_SUBMIT_DONE);
+    assert_string_equal(p->name, A);
+}
+
+static void test_array_of_two(void **state)
+{
+    struct bench p;
+    (void)state;
+    begin(&p);
+    start(&p, 0, A, true);
+    start(&p, 1, B, true);
+    tested(&p, SLURM_SUBMIT_DONE);
+    const struct slurm_act *a = wait_for(&p, SLURM_ACT_SUBMIT);
+    assert_string_equal(a->array, "0-1");
+    assert_int_equal(a->n_entries, 2);
+    assert_int_equal(a->entries[1].key.task, 1);
+    assert_int_equal(a->entries[1].index, 1);
+    assert_string_not_equal(a->name, A);
+    assert_false(a->again);
+    finish(&p);
+}
+
+/* Rule 23: what never fits is refused at once, with Slurm's words. */
+static void test_never_fits(void **state)
+{
+    struct bench p;
+    (void)state;
+    begin(&p);
+    start(&p, 0, A, false);
+    tested(&p, SLURM_SUBMIT_NEVER);
+    assert_int_equal(reason(&p), END_SPAWN_FAILED);
+    assert_string_equal(detail(&p), "Slurm refuses the job: too big");
+    assert_true(must(&p, SLURM_ACT_ENDED).fence);
+    finish(&p);
+}
+
+/* Rule 1: unknown is asked for by name, and submitted again only when it is absent over a grace. */
+static void test_unknown_answer(void **state)
+{
+    struct bench p;
+    (void)state;
+    begin(&p);
+    start(&p, 0, A, false);
+    tested(&p, SLURM_SUBMIT_DONE);
+    submitted(&p, SLURM_SUBMIT_UNKNOWN);
+    const int64_t since_ms = p.now_ms;
+    assert_non_null(act(&p, SLURM_ACT_QUEUE) != NULL ? act(&p, SLURM_ACT_QUEUE)
+                                                     : act(&p, SLURM_ACT_NAMES));
+    int n = 0;
+    while (act(&p, SLURM_ACT_SUBMIT) == NULL && n++ < 200) {
+        queue(&p, "");
+        if (act(&p, SLURM_ACT_SUBMIT) == NULL) {
+            files(&p, 0, false);
+        }
+    }
+    assert_true(must(&p, SLURM_ACT_SUBMIT).again);
+    assert_string_equal(must(&p, SLURM_ACT_SUBMIT).name, A);
+    assert_true(p.now_ms - since_ms >= 180000);
+    finish(&p);
+}
+
+/* Rule 15: "cannot ask" neither ends nor submits, however long it lasts. */
+static void test_cannot_ask(void **state)
+{
+    struct bench p;
+    (void)state;
+    hold_one(&p);
+    queue(&p, row(&p, "RUNNING", "n1"));
+    assert_non_null(act(&p, SLURM_ACT_BEGAN));
+    for (int i = 0; i < 300; i++) {
+        queue(&p, NULL);
+        assert_null(act(&p, SLURM_ACT_ENDED));
+        if (act(&p, SLURM_ACT_LOOK) != NULL) {
+            files(&p, 0, true);
+        }
+        assert_null(act(&p, SLURM_ACT_ENDED));
+    }
+    step(&p, (struct slurm_event){.kind = SLURM_EVENT_PROBE, .key = key(0)});
+    assert_int_equal(must(&p, SLURM_ACT_PROBED).health, SLURM_UNSURE);
+    finish(&p);
+}
+
+/* Rules 17 and 19: NODE_FAIL alone ends nothing for a grace; then the host is lost. */
+static void test_node_fail(void **state)
+{
+    struct bench p;
+    (void)state;
+    hold_one(&p);
+    queue(&p, row(&p, "RUNNING", "n1"));
+    files(&p, 0, true);
+    queue(&p, row(&p, "NODE_FAIL", "n1"));
+    const int64_t since_ms = p.now_ms;
+    while (act(&p, SLURM_ACT_ENDED) == NULL && p.now_ms - since_ms < 1000000) {
+        if (act(&p, SLURM_ACT_LOOK) != NULL) {
+            files(&p, 0, true);
+        }
+        if (act(&p, SLURM_ACT_ENDED) == NULL) {
+            queue(&p, row(&p, "NODE_FAIL", "n1"));
+        }
+    }
+    assert_int_equal(reason(&p), END_HOST_LOST);
+    assert_string_equal(detail(&p), "Slurm: NODE_FAIL on n1");
+    assert_true(p.now_ms - since_ms >= 180000 && p.now_ms - since_ms < 200000);
+    finish(&p);
+}
+
+/* Rule 2: an id is cancelled out of an answer that has just shown it, under its name. */
+static void test_kill(void **state)
+{
+    struct bench p;
+    (void)state;
+    hold_one(&p);
+    queue(&p, row(&p, "PENDING", ""));
+    step(&p, (struct slurm_event){.kind = SLURM_EVENT_KILL, .key = key(0)});
+    assert_null(act(&p, SLURM_ACT_CANCEL));
+    assert_string_equal(must(&p, SLURM_ACT_NAMES).name, A);
+    queue(&p, row(&p, "PENDING", ""));
+    const struct slurm_act a = must(&p, SLURM_ACT_CANCEL);
+    assert_string_equal(a.name, A);
+    assert_string_equal(a.ids, "5");
+    assert_false(a.soft);
+    step(&p, (struct slurm_event){.kind = SLURM_EVENT_CANCELLED});
+    queue(&p, row(&p, "CANCELLED", ""));
+    files(&p, 0, false);
+    assert_int_equal(reason(&p), END_PREEMPTED);
+    finish(&p);
+}
+
+/* Rule 11: back-pressure is reported, waited for, and over when something is accepted. */
+static void test_full(void **state)
+{
+    struct bench p;
+    (void)state;
+    begin(&p);
+    start(&p, 0, A, false);
+    tested(&p, SLURM_SUBMIT_DONE);
+    submitted(&p, SLURM_SUBMIT_FULL);
+    assert_non_null(act(&p, SLURM_ACT_FULL));
+    assert_null(act(&p, SLURM_ACT_ENDED));
+    const int64_t since_ms = p.now_ms;
+    submitted(&p, SLURM_SUBMIT_DONE);
+    assert_true(p.now_ms - since_ms >= 5000);
+    assert_non_null(act(&p, SLURM_ACT_ROOM));
+    finish(&p);
+}
+
+static void test_hints(void **state)
+{
+    struct bench p;
+    struct slurm_event ev = {.kind = SLURM_EVENT_PROBE, .key = key(0)};
+    (void)state;
+    begin(&p);
+    ev.start.id = A;
+    ev.start.hint = SLURM_HINT_UNCLEAR;
+    step(&p, ev);
+    assert_int_equal(must(&p, SLURM_ACT_PROBED).health, SLURM_UNSURE);
+    assert_int_equal(slurm_book_count(p.book), 0);
+    ev.start.hint = SLURM_HINT_JOB;
+    ev.start.name = B;
+    ev.start.index = 3;
+    step(&p, ev);
+    assert_int_equal(slurm_book_count(p.book), 1);
+    queue(&p, "9_3|9|PENDING|Priority|" B "|1||N/A|N/A\n");
+    assert_int_equal(must(&p, SLURM_ACT_PROBED).health, SLURM_QUEUED);
+    ev.key = key(1);
+    ev.start.hint = SLURM_HINT_NEVER;
+    step(&p, ev);
+    assert_int_equal(reason(&p), END_NEVER_LAUNCHED);
+    /* Two attempts cannot be one job. */
+    ev.key = key(2);
+    ev.start.hint = SLURM_HINT_JOB;
+    step(&p, ev);
+    assert_int_equal(must(&p, SLURM_ACT_PROBED).health, SLURM_UNSURE);
+    assert_int_equal(slurm_book_count(p.book), 1);
+    finish(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_array_of_two),   cmocka_unit_test(test_never_fits),
+        cmocka_unit_test(test_unknown_answer), cmocka_unit_test(test_cannot_ask),
+        cmocka_unit_test(test_node_fail),      cmocka_unit_test(test_kill),
+        cmocka_unit_test(test_full),           cmocka_unit_test(test_hints),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
