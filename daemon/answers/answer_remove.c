@@ -16,7 +16,7 @@
 #define RECEIPT_TEXT_MAX ((size_t)300) /* of its path, in the row */
 #define REASON_MAX       ((size_t)500)
 
-struct reading { /* a path that a program reads, and which program */
+struct read_path { /* a path that a program reads, and which program */
     char *id;
     char *path;
 };
@@ -28,7 +28,7 @@ struct remove_job {
     struct hosted *hosted;
     char *text;
     char *cells;
-    struct reading *readings; /* of the other programs */
+    struct read_path *readings; /* of the other programs */
     size_t n;
     size_t cap;
     int rc;
@@ -61,7 +61,7 @@ static void note_path(struct remove_job *j, const struct hosted *h, const char *
 {
     if (path != NULL) {
         ARRAY_GROW(j->readings, j->n, j->cap);
-        j->readings[j->n++] = (struct reading){
+        j->readings[j->n++] = (struct read_path){
             .id = xstrdup(h->id), .path = path_absolute(h->bundle->program->folder, path)};
     }
 }

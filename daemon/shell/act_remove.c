@@ -15,7 +15,7 @@
 #include "base/xalloc.h"
 #include "daemon/shell/shell.h"
 
-struct remove_job {
+struct removal {
     struct job job;
     char *id;
     char *cells; /* STATE/programs/ID/cells */
@@ -25,7 +25,7 @@ struct remove_job {
 };
 
 /* Behind a link only a folder of this program is removed: WORK/ID/cells. */
-static int check_target(const struct remove_job *j, const char *real, struct err *err)
+static int check_target(const struct removal *j, const char *real, struct err *err)
 {
     char *folder = path_folder(real);
     const bool is_ours =
@@ -38,7 +38,7 @@ static int check_target(const struct remove_job *j, const char *real, struct err
                              real);
 }
 
-static int remove_linked(const struct remove_job *j, struct err *err)
+static int remove_linked(const struct removal *j, struct err *err)
 {
     char *real = realpath(j->cells, NULL);
     if (real == NULL && errno != ENOENT) {
@@ -60,7 +60,7 @@ static int remove_linked(const struct remove_job *j, struct err *err)
 
 static void on_work(struct job *job)
 {
-    struct remove_job *j = (struct remove_job *)job;
+    struct removal *j = (struct removal *)job;
     struct stat st;
     if (lstat(j->cells, &st) != 0) {
         j->rc = errno == ENOENT ? 0 : err_set_errno(&j->err, errno, "%s", j->cells);
@@ -72,7 +72,7 @@ static void on_work(struct job *job)
 
 static void on_done(struct job *job)
 {
-    struct remove_job *j = (struct remove_job *)job;
+    struct removal *j = (struct removal *)job;
     if (j->rc != 0) {
         log_error("%s: its cells are not removed (`preregctl remove` tries again): %s", j->id,
                   j->err.msg);
@@ -87,9 +87,9 @@ static void on_done(struct job *job)
 void shell_remove_cells(struct shell *sh, uint32_t program)
 {
     const struct hosted *h = shell_program(sh, program);
-    struct remove_job *j = xcalloc(1, sizeof(*j));
-    *j = (struct remove_job){.job = {.work = on_work, .done = on_done},
-                             .id = xstrdup(h->id),
-                             .cells = path_join(h->folder, LAYOUT_CELLS)};
+    struct removal *j = xcalloc(1, sizeof(*j));
+    *j = (struct removal){.job = {.work = on_work, .done = on_done},
+                          .id = xstrdup(h->id),
+                          .cells = path_join(h->folder, LAYOUT_CELLS)};
     job_start(&sh->loop, &j->job);
 }
