@@ -84,13 +84,17 @@ static int read_journal(const struct reading_of *r, struct journal_claim *c, str
     *c = (struct journal_claim){0};
     memcpy(c->head, r->lock->root, sizeof(c->head));
     int rc = journal_cursor_open(&cursor, path, err);
-    if (rc == 0) {
-        rc = journal_replay(&cursor, &chain, read_row, c, err);
-        if (rc == 0 && journal_cursor_is_torn(&cursor)) {
-            rc = err_set(err, ERR_LOCK, "the line has no end");
-        }
-        rc = rc == 0 ? 0 : err_wrap(err, "journal.jsonl:%lld", (long long)chain.n_rows + 1);
+    if (rc != 0) {
+        goto out;
     }
+    rc = journal_replay(&cursor, &chain, read_row, c, err);
+    if (rc == 0 && journal_cursor_is_torn(&cursor)) {
+        rc = err_set(err, ERR_LOCK, "the line has no end");
+    }
+    if (rc != 0) {
+        rc = err_wrap(err, "journal.jsonl:%lld", (long long)chain.n_rows + 1);
+    }
+out:
     journal_cursor_release(&cursor);
     free(path);
     return rc;
@@ -106,16 +110,17 @@ static int check_imported(const struct reading_of *r, struct err *err)
     struct table_verdict v;
     diag_init(&diag, grid);
     int rc = program_load(grid, &p, &diag, err);
-    rc = rc == 0 ? lock_verify(p, r->lock, LOCK_PLAN, NULL, NULL, err) : rc;
-    rc = rc == 0 ? replay_run(p, r->lock->root, records, &v, err) : rc;
-    if (rc == 0) {
-        const char *outcome = text_of(verdict_summary(&v), "outcome");
-        if (strcmp(text_of(r->verdict, "outcome"), outcome) != 0) {
-            rc = err_set(err, ERR_LOCK, "verdict.json is not that of records.json, which is %.64s",
-                         outcome);
-        }
-        verdict_release(&v);
+    if (rc != 0 || (rc = lock_verify(p, r->lock, LOCK_PLAN, NULL, NULL, err)) != 0 ||
+        (rc = replay_run(p, r->lock->root, records, &v, err)) != 0) {
+        goto out;
     }
+    const char *outcome = text_of(verdict_summary(&v), "outcome");
+    if (strcmp(text_of(r->verdict, "outcome"), outcome) != 0) {
+        rc = err_set(err, ERR_LOCK, "verdict.json is not that of records.json, which is %.64s",
+                     outcome);
+    }
+    verdict_release(&v);
+out:
     program_free(p);
     diag_release(&diag);
     free(records);
@@ -158,18 +163,21 @@ static int read_files(struct reading_of *r, bool executed, struct err *err)
     struct strbuf text = STRBUF_INIT;
     char *path = path_join(r->folder, LAYOUT_IN_REPORT(LAYOUT_VERDICT));
     int rc = lock_read_amended(r->folder, &r->lock, err);
-    if (rc == 0) {
-        json_put_string(r->row, "program", text_of(json_member(r->lock->plan, "program"), "name"));
-        json_put_string(r->row, "root", r->lock->root);
+    if (rc != 0) {
+        goto out;
     }
-    if (rc == 0 && file_kind_at(path) != FILE_ABSENT) {
-        rc = file_read(path, LAYOUT_REPORT_MAX, &text, err);
-        rc = rc == 0 ? json_parse(text.buf, text.len, &r->verdict, err) : rc;
-        if (rc == 0) {
-            r->digest = digest_bytes(text.buf, text.len);
-            rc = check_verdict(r, executed, err);
-        }
+    json_put_string(r->row, "program", text_of(json_member(r->lock->plan, "program"), "name"));
+    json_put_string(r->row, "root", r->lock->root);
+    if (file_kind_at(path) == FILE_ABSENT) {
+        goto out;
     }
+    if ((rc = file_read(path, LAYOUT_REPORT_MAX, &text, err)) != 0 ||
+        (rc = json_parse(text.buf, text.len, &r->verdict, err)) != 0) {
+        goto out;
+    }
+    r->digest = digest_bytes(text.buf, text.len);
+    rc = check_verdict(r, executed, err);
+out:
     strbuf_release(&text);
     free(path);
     return rc;

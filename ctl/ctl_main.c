@@ -54,7 +54,9 @@ static int submit(char **argv, const char *given)
     struct err err = {0};
     const char *host = NULL;
     int rc = host_choose(NULL, given, &host, &err);
-    rc = rc == 0 ? path_of_self(&folder, &err) : rc;
+    if (rc == 0) {
+        rc = path_of_self(&folder, &err);
+    }
     char *program = path_join(folder.buf, "preregd");
     if (rc == 0) {
         argv[0] = program;
@@ -83,11 +85,15 @@ static int run(const struct ctl_command *c, char **argv, const char *given, bool
         ctl_print_help(c);
         return EXIT_OK;
     }
-    rc = rc == 0 ? host_choose(c, given, &host, &err) : rc;
+    if (rc == 0) {
+        rc = host_choose(c, given, &host, &err);
+    }
     if (rc == 0) {
         rc = host != NULL ? host_run(host, argv, &code, &err) : c->run(&o, &code, &err);
     }
-    rc = rc == 0 ? out_flush(&err) : rc;
+    if (rc == 0) {
+        rc = out_flush(&err);
+    }
     if (rc != 0) {
         out_error(c->name, o.json || (rc == ERR_USAGE && json), &err);
         return (int)err_exit_code(rc);

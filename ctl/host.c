@@ -217,7 +217,9 @@ int host_run(const char *host, char *const *argv, enum exit_code *code, struct e
     if (rc == 0 && why != 0) {
         rc = err_set_errno(err, why, "start %s (PREREGD_SSH)", ssh);
     }
-    rc = rc != 0 ? rc : take_end(host, ssh, status, code, err);
+    if (rc == 0) {
+        rc = take_end(host, ssh, status, code, err);
+    }
     strbuf_release(&script);
     return rc;
 }

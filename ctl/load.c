@@ -32,8 +32,7 @@ int load_lock(const struct plan_program *p, struct lock **out, struct err *err)
         err_clear(err);
         return 0;
     }
-    rc = rc == 0 ? lock_verify(p, *out, LOCK_PLAN, NULL, NULL, err) : rc;
-    if (rc != 0) {
+    if (rc != 0 || (rc = lock_verify(p, *out, LOCK_PLAN, NULL, NULL, err)) != 0) {
         lock_free(*out);
         *out = NULL;
     }

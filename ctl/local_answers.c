@@ -52,16 +52,16 @@ int local_program_find(const struct ctl_options *o, const char *name, struct loc
     *out = (struct local_program){0};
     arena_init(&texts);
     int rc = open_state(o, &state, &store, err);
-    rc = rc == 0 ? store_program_find(store, name, &texts, &p, err) : rc;
-    if (rc == 0) {
-        out->id = xstrdup(p.id);
-        out->folder = layout_program(state, p.id);
-        out->status = p.status;
-        out->unverified = p.unverified_history;
-        out->state = xstrdup(state);
-        out->no = p.no;
+    if (rc != 0 || (rc = store_program_find(store, name, &texts, &p, err)) != 0) {
+        goto out;
     }
-
+    out->id = xstrdup(p.id);
+    out->folder = layout_program(state, p.id);
+    out->status = p.status;
+    out->unverified = p.unverified_history;
+    out->state = xstrdup(state);
+    out->no = p.no;
+out:
     store_close(store);
     arena_release(&texts);
     free(state);
@@ -164,7 +164,9 @@ static cJSON *read_runs(const struct local_program *p)
     struct err err;
     cJSON *runs = NULL;
     int rc = store_open(p->state, STORE_READER, &store, &err);
-    rc = rc == 0 ? run_record_read_list(store, p->no, &runs, &err) : rc;
+    if (rc == 0) {
+        rc = run_record_read_list(store, p->no, &runs, &err);
+    }
     store_close(store);
     if (rc != 0) {
         log_warn("%s: %s", p->id, err.msg);

@@ -81,9 +81,10 @@ static void keep(const char *path, cJSON *rates, const char *cpu, double rate)
     char *folder = path_folder(path);
     cJSON_DeleteItemFromObjectCaseSensitive(rates, cpu);
     json_put_number(rates, cpu, rate);
-    int rc = dir_make(folder, 0700, &ignored);
-    rc = rc == 0 ? json_write_file(path, rates, 0600, &ignored) : rc;
-    (void)rc; /* else it is measured again the next time */
+    /* on failure it is measured again the next time */
+    if (dir_make(folder, 0700, &ignored) == 0) {
+        (void)!json_write_file(path, rates, 0600, &ignored);
+    }
     free(folder);
 }
 

@@ -117,8 +117,11 @@ static int write_task(const struct running *r, size_t stage, const char *id, str
     char *events = path_join(folder, LAYOUT_EVENTS);
     cJSON *o = task_json_build(p, r->src->lock, &a);
     int rc = mkdir(folder, 0700) != 0 ? err_set_errno(err, errno, "make %s", folder) : 0;
-    rc = rc == 0 ? json_write_file(task, o, 0600, err) : rc;
-    rc = rc == 0 ? file_write_atomic(events, "", 0, 0600, err) : rc;
+    if (rc != 0 || (rc = json_write_file(task, o, 0600, err)) != 0) {
+        goto out;
+    }
+    rc = file_write_atomic(events, "", 0, 0600, err);
+out:
     cJSON_Delete(o);
     free(events);
     free(task);
@@ -175,15 +178,19 @@ static int check_result(const struct running *r, const cJSON *result, const char
     const cJSON *metrics = NULL;
     const cJSON *a;
     int rc = json_get_string(result, "attempt", &attempt, err);
-    rc = rc == 0 ? json_get_object(result, "metrics", &metrics, err) : rc;
-    if (rc == 0 && strcmp(attempt, id) != 0) {
-        rc = err_set(err, ERR_PROTOCOL, "result.json is of another attempt");
+    if (rc != 0 || (rc = json_get_object(result, "metrics", &metrics, err)) != 0) {
+        return rc;
+    }
+    if (strcmp(attempt, id) != 0) {
+        return err_set(err, ERR_PROTOCOL, "result.json is of another attempt");
     }
     cJSON_ArrayForEach(a, json_member(result, "artifacts"))
     {
-        rc = rc == 0 ? check_artifact(a, folder, err) : rc;
+        if ((rc = check_artifact(a, folder, err)) != 0) {
+            return rc;
+        }
     }
-    return rc == 0 ? check_read(r->src->lock, result, err) : rc;
+    return check_read(r->src->lock, result, err);
 }
 
 /* ---- the environment ---- */
@@ -252,7 +259,9 @@ static int take_result(const struct running *r, size_t stage, const char *id, co
     char *folder = stage_folder(r, stage);
     char *path = path_join(folder, LAYOUT_RESULT);
     int rc = json_read_file_lax(path, LAYOUT_RESULT_MAX, &result, err);
-    rc = rc == 0 ? check_result(r, result, folder, id, err) : rc;
+    if (rc == 0) {
+        rc = check_result(r, result, folder, id, err);
+    }
     if (rc == 0) {
         add_stage(r, stage, result, object);
     } else {
@@ -281,26 +290,28 @@ static int run_stage(const struct running *r, size_t stage, struct err *err)
     /* no cache: each object is read again before it runs */
     const struct object_home home = {
         .state = r->src->state, .program = p, .lock = r->src->lock, .cache = NULL};
+    char *folder = stage_folder(r, stage);
+    char *object = NULL;
     rc = object_argv(&home, stage, &argv, err);
-    rc = rc == 0 ? write_task(r, stage, id, err) : rc;
-    if (rc == 0) {
-        char *folder = stage_folder(r, stage);
-        char *object = argv[0];
-        argv[0] = xstrdup(p->stages[stage].command[0]); /* its own name, though a copy is run */
-        env = task_environment_list(&p->stages[stage], folder);
-        const struct rerun_worker w = {.name = p->stages[stage].name,
-                                       .exec = object,
-                                       .argv = argv,
-                                       .env = env,
-                                       .folder = folder};
-        rc = rerun_worker_run(&r->guard, &w, err);
-        rc = rc == 0 ? take_result(r, stage, id, object, err) : rc;
-        free(object);
-        free(folder);
+    if (rc != 0 || (rc = write_task(r, stage, id, err)) != 0) {
+        goto out;
     }
+    object = argv[0];
+    argv[0] = xstrdup(p->stages[stage].command[0]); /* its own name, though a copy is run */
+    env = task_environment_list(&p->stages[stage], folder);
+    const struct rerun_worker w = {
+        .name = p->stages[stage].name, .exec = object, .argv = argv, .env = env, .folder = folder};
+    if ((rc = rerun_worker_run(&r->guard, &w, err)) != 0 ||
+        (rc = take_result(r, stage, id, object, err)) != 0) {
+        goto out;
+    }
+    rc = rerun_guard_check(&r->guard, err);
+out:
+    free(object);
+    free(folder);
     object_argv_free(env);
     object_argv_free(argv);
-    return rc == 0 ? rerun_guard_check(&r->guard, err) : rc;
+    return rc;
 }
 
 /* Runs the chosen stages in the plan's order. */
@@ -370,18 +381,23 @@ int rerun_run(struct rerun_source *src, const struct rerun_spec *spec, struct re
     *made = (struct rerun_made){0};
     begin(&r);
     int rc = rerun_guard_open(&r.guard, err);
-    rc = rc == 0 ? dir_make(r.base, 0700, err) : rc;
-    /* an existing folder is another rerun's: never shared */
-    if (rc == 0 && mkdir(r.work, 0700) != 0) {
-        rc = err_set_errno(err, errno, "make %s", r.work);
-    } else if (rc == 0) {
-        rc = run_stages(&r, err);
-        rc = rc == 0 ? finish(&r, made, err) : rc;
-        if (dir_remove(r.work, &ignored) != 0) {
-            rc = rc != 0 ? err_wrap(err, "%s is left behind", r.work)
-                         : err_set(err, ERR_IO, "%s is left behind: %.120s", r.work, ignored.msg);
-        }
+    if (rc != 0 || (rc = dir_make(r.base, 0700, err)) != 0) {
+        goto out;
     }
+    /* an existing folder is another rerun's: never shared */
+    if (mkdir(r.work, 0700) != 0) {
+        rc = err_set_errno(err, errno, "make %s", r.work);
+        goto out;
+    }
+    rc = run_stages(&r, err);
+    if (rc == 0) {
+        rc = finish(&r, made, err);
+    }
+    if (dir_remove(r.work, &ignored) != 0) {
+        rc = rc != 0 ? err_wrap(err, "%s is left behind", r.work)
+                     : err_set(err, ERR_IO, "%s is left behind: %.120s", r.work, ignored.msg);
+    }
+out:
     rerun_guard_close(&r.guard);
     cJSON_Delete(r.file);
     free(r.work);

@@ -31,7 +31,9 @@ static int read_origin(struct rerun_source *src, struct err *err)
     const char *path = NULL;
     char *file = path_join(src->folder, LAYOUT_ORIGIN);
     int rc = json_read_file(file, LAYOUT_ORIGIN_MAX, &o, err);
-    rc = rc == 0 ? json_get_string(o, "path", &path, err) : rc;
+    if (rc == 0) {
+        rc = json_get_string(o, "path", &path, err);
+    }
     if (rc == 0) {
         src->origin = xstrdup(path);
     }
@@ -45,9 +47,8 @@ static int read_lock(struct rerun_source *src, const char *head, struct err *err
 {
     struct lock *last = NULL;
     int rc = lock_read_amended(src->folder, &last, err);
-    if (rc == 0) {
-        rc = lock_at_head(last, head, &src->lock, err);
-        rc = rc == 0 ? 0 : err_wrap(err, "%s", src->folder);
+    if (rc == 0 && lock_at_head(last, head, &src->lock, err) != 0) {
+        rc = err_wrap(err, "%s", src->folder);
     }
     lock_free(last);
     return rc;
@@ -93,10 +94,10 @@ int rerun_source_at(struct rerun_source *src, const char *head, struct err *err)
     }
     forget_plan(src);
     int rc = read_lock(src, head, err);
-    rc = rc == 0 ? read_program(src, err) : rc;
-    return rc == 0 ? lock_verify(src->program, src->lock, LOCK_PLAN | LOCK_DATA | LOCK_PINS, NULL,
-                                 NULL, err)
-                   : rc;
+    if (rc != 0 || (rc = read_program(src, err)) != 0) {
+        return rc;
+    }
+    return lock_verify(src->program, src->lock, LOCK_PLAN | LOCK_DATA | LOCK_PINS, NULL, NULL, err);
 }
 
 /* ---- the accepted results ---- */
@@ -123,7 +124,9 @@ static int read_head(struct rerun_source *src, struct rerun_accepted *a, struct 
     const char *head = src->lock->root;
     char *path = path_join(a->folder, LAYOUT_TASK);
     int rc = json_read_file(path, LAYOUT_TASK_MAX, &task, err);
-    rc = rc == 0 ? json_opt_string(task, "head", &head, err) : rc;
+    if (rc == 0) {
+        rc = json_opt_string(task, "head", &head, err);
+    }
     if (rc == 0) {
         (void)snprintf(a->head, sizeof(a->head), "%s", head);
     }
@@ -215,12 +218,13 @@ static int open_program(struct rerun_source *src, struct store *store,
     src->folder = layout_program(src->state, p->id);
     digest_hex(&p->root, root);
     int rc = read_origin(src, err);
-    rc = rc == 0 ? rerun_source_at(src, root, err) : rc;
-    if (rc == 0 && strcmp(src->lock->root, root) != 0) {
-        rc = err_set(err, ERR_LOCK, "%s holds the lock of another program", src->folder);
+    if (rc != 0 || (rc = rerun_source_at(src, root, err)) != 0) {
+        return rc;
     }
-    rc = rc == 0 ? find_cell(src, cell, err) : rc;
-    if (rc != 0) {
+    if (strcmp(src->lock->root, root) != 0) {
+        return err_set(err, ERR_LOCK, "%s holds the lock of another program", src->folder);
+    }
+    if ((rc = find_cell(src, cell, err)) != 0) {
         return rc;
     }
     src->n_stages = src->program->n_stages;
@@ -244,9 +248,12 @@ int rerun_source_open(struct rerun_source *src, const struct rerun_ask *ask, str
     }
     arena_init(&texts);
     int rc = load_state_folder(ask->state, &src->state, err);
-    rc = rc != 0 ? rc : store_open(src->state, STORE_READER, &store, err);
-    rc = rc == 0 ? store_program_find(store, ask->program, &texts, &p, err) : rc;
-    rc = rc == 0 ? open_program(src, store, &p, ask->cell, err) : rc;
+    if (rc != 0 || (rc = store_open(src->state, STORE_READER, &store, err)) != 0 ||
+        (rc = store_program_find(store, ask->program, &texts, &p, err)) != 0) {
+        goto out;
+    }
+    rc = open_program(src, store, &p, ask->cell, err);
+out:
     store_close(store);
     arena_release(&texts);
     return rc;

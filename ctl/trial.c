@@ -142,8 +142,11 @@ static int write_task(const struct trying *t, size_t cell, size_t stage, const c
     cJSON_DeleteItemFromObjectCaseSensitive(o, "sealed");
     json_put_bool(o, "sealed", true);
     int rc = dir_make(folder, 0700, err);
-    rc = rc == 0 ? json_write_file(task, o, 0600, err) : rc;
-    rc = rc == 0 ? file_write_atomic(events, "", 0, 0600, err) : rc;
+    if (rc != 0 || (rc = json_write_file(task, o, 0600, err)) != 0) {
+        goto out;
+    }
+    rc = file_write_atomic(events, "", 0, 0600, err);
+out:
     cJSON_Delete(o);
     free(events);
     free(task);
@@ -284,25 +287,29 @@ static int run_worker(const struct trying *t, size_t cell, size_t stage, struct 
     const struct tried_stage tried = {.t = t, .cell = cell, .stage = stage, .id = id};
     char **argv = NULL;
     char **env = NULL;
+    char *folder = stage_folder(t, cell, stage);
+    char *object = NULL;
     uuid_make(id);
     int rc = object_argv(&home, stage, &argv, err);
-    rc = rc == 0 ? write_task(t, cell, stage, id, err) : rc;
-    if (rc == 0) {
-        char *folder = stage_folder(t, cell, stage);
-        char *object = argv[0];
-        argv[0] = xstrdup(s->command[0]); /* its own name, as in a run */
-        env = task_environment_list(s, folder);
-        const struct rerun_worker w = {.name = s->name,
-                                       .exec = object,
-                                       .argv = argv,
-                                       .env = env,
-                                       .folder = folder,
-                                       .ended = ended};
-        rc = rerun_worker_run(&t->guard, &w, err);
-        rc = rc == 0 ? check_result(&tried, folder, err) : rc;
-        free(object);
-        free(folder);
+    if (rc != 0 || (rc = write_task(t, cell, stage, id, err)) != 0) {
+        goto out;
     }
+    object = argv[0];
+    argv[0] = xstrdup(s->command[0]); /* its own name, as in a run */
+    env = task_environment_list(s, folder);
+    const struct rerun_worker w = {.name = s->name,
+                                   .exec = object,
+                                   .argv = argv,
+                                   .env = env,
+                                   .folder = folder,
+                                   .ended = ended};
+    rc = rerun_worker_run(&t->guard, &w, err);
+    if (rc == 0) {
+        rc = check_result(&tried, folder, err);
+    }
+out:
+    free(object);
+    free(folder);
     object_argv_free(env);
     object_argv_free(argv);
     return rc;
@@ -407,14 +414,15 @@ int try_run(const struct plan_program *p, const struct lock *lock, const struct 
         .p = p, .lock = lock, .spec = spec, .guard = {.fd = -1}, .rows = json_array()};
     struct err left;
     int rc = rerun_guard_open(&t.guard, err);
-    rc = rc == 0 ? temp_folder_make("try", &temp, err) : rc;
-    if (rc == 0) {
-        t.scratch = temp.path;
-        rc = try_cells(&t, err);
-        if (temp_folder_remove(&temp, &left) != 0) {
-            rc = rc != 0 ? err_wrap(err, "%.200s", left.msg) : err_set(err, ERR_IO, "%s", left.msg);
-        }
+    if (rc != 0 || (rc = temp_folder_make("try", &temp, err)) != 0) {
+        goto out;
     }
+    t.scratch = temp.path;
+    rc = try_cells(&t, err);
+    if (temp_folder_remove(&temp, &left) != 0) {
+        rc = rc != 0 ? err_wrap(err, "%.200s", left.msg) : err_set(err, ERR_IO, "%s", left.msg);
+    }
+out:
     rerun_guard_close(&t.guard);
     *rows = t.rows;
     return rc;

@@ -114,8 +114,7 @@ int cmd_calibration(const struct ctl_options *o, enum exit_code *code, struct er
 {
     cJSON *rows = json_array();
     int rc = add_state(o, rows, err);
-    rc = rc == 0 ? add_imported(o, rows, err) : rc;
-    if (rc != 0) {
+    if (rc != 0 || (rc = add_imported(o, rows, err)) != 0) {
         cJSON_Delete(rows);
         return rc;
     }

@@ -90,7 +90,9 @@ static int open_found(struct diff *d, const struct ctl_options *o, const char *n
 {
     struct local_program p;
     int rc = local_program_find(o, name, &p, err);
-    rc = rc == 0 ? open_folder(d, state, p.id, err) : rc;
+    if (rc == 0) {
+        rc = open_folder(d, state, p.id, err);
+    }
     local_program_release(&p);
     return rc;
 }

@@ -118,7 +118,9 @@ static int take_lock(struct importing *in, struct err *err)
         return rc;
     }
     rc = prove(in->program, &proof, err);
-    rc = rc == 0 ? imported_lock_build(in->program, proof, &in->lock, err) : rc;
+    if (rc == 0) {
+        rc = imported_lock_build(in->program, proof, &in->lock, err);
+    }
     cJSON_Delete(proof);
     return rc;
 }
@@ -211,19 +213,17 @@ static int import_all(struct importing *in, enum exit_code *code, struct err *er
                                      .lock = in->lock,
                                      .replace = in->o->replace};
     int rc = folder_check(&spec, err);
-    rc = rc == 0 ? check_state(in, err) : rc;
-    rc = rc == 0 ? take_map(in, err) : rc;
-    rc = rc == 0 ? import_run(&in->import, in->program, &in->map, err) : rc;
-    rc = rc == 0 ? folder_write(&spec, &in->import, &in->verdict, err) : rc;
-    if (rc == 0 && run_report(in->o->out, err) != 0) {
-        rc = err_wrap(err, "the import is in %s, without a report (run `preregctl report`)",
-                      in->o->out);
+    if (rc != 0 || (rc = check_state(in, err)) != 0 || (rc = take_map(in, err)) != 0 ||
+        (rc = import_run(&in->import, in->program, &in->map, err)) != 0 ||
+        (rc = folder_write(&spec, &in->import, &in->verdict, err)) != 0) {
+        return rc;
     }
-    if (rc == 0) {
-        *code = verdict_kind_exit(in->verdict.kind);
-        rc = say(in, err);
+    if (run_report(in->o->out, err) != 0) {
+        return err_wrap(err, "the import is in %s, without a report (run `preregctl report`)",
+                        in->o->out);
     }
-    return rc;
+    *code = verdict_kind_exit(in->verdict.kind);
+    return say(in, err);
 }
 
 int import_to_folder(const struct ctl_options *o, const char *replayed, enum exit_code *code,
@@ -236,7 +236,9 @@ int import_to_folder(const struct ctl_options *o, const char *replayed, enum exi
     }
     map_init(&in.map, in.program);
     rc = take_lock(&in, err);
-    rc = rc == 0 ? import_all(&in, code, err) : rc;
+    if (rc == 0) {
+        rc = import_all(&in, code, err);
+    }
     /* set only when folder_write() computed it */
     if (in.verdict.file != NULL) {
         verdict_release(&in.verdict);

@@ -44,14 +44,18 @@ static int build(const struct ctl_options *o, const struct proof *proof,
     cJSON *summary = check_json(&proof->report);
     int rc = lock_build(p, proof->describe.json, summary, out, err);
     cJSON_Delete(summary);
-    if (rc == 0) {
-        lock_set_git(*out, git_state(p->folder, own, &note));
-        show_printf(stderr, "%s", note.buf);
+    if (rc != 0) {
+        goto out;
     }
-    if (rc == 0 && o->key != NULL) {
+    lock_set_git(*out, git_state(p->folder, own, &note));
+    show_printf(stderr, "%s", note.buf);
+    if (o->key != NULL) {
         rc = signature_allowed_signers(o->allowed_signers, &allowed, err);
-        rc = rc == 0 ? lock_sign(*out, o->key, allowed, err) : rc;
+        if (rc == 0) {
+            rc = lock_sign(*out, o->key, allowed, err);
+        }
     }
+out:
     free(allowed);
     strbuf_release(&note);
     return rc;
@@ -110,20 +114,22 @@ static int write_lock(const struct ctl_options *o, const struct plan_program *p,
     if (rc == 0 && was_there && !o->replace) {
         rc = look_at_old(p, lock, paths, err);
     }
-    rc = rc == 0 ? lock_write(lock, paths->lock, o->replace, err) : rc;
-    if (rc != 0 && was_there && !o->replace) {
-        return say_why_kept(rc, err);
+    if (rc == 0) {
+        rc = lock_write(lock, paths->lock, o->replace, err);
     }
-    rc = rc == 0 ? digest_file(paths->lock, &after, NULL, err) : rc;
-    if (rc == 0 && !digest_equal(&before, &after)) {
+    if (rc != 0) {
+        return was_there && !o->replace ? say_why_kept(rc, err) : rc;
+    }
+    rc = digest_file(paths->lock, &after, NULL, err);
+    if (rc != 0) {
+        return rc;
+    }
+    if (!digest_equal(&before, &after)) {
         /* request and response are over the old bytes */
         (void)unlink(paths->tsq);
         (void)unlink(paths->tsr);
     }
-    if (rc == 0 && o->timestamp) {
-        rc = timestamp_request(paths->lock, paths->tsq, err);
-    }
-    return rc;
+    return o->timestamp ? timestamp_request(paths->lock, paths->tsq, err) : 0;
 }
 
 /* Builds and writes the lock, then reports the one on disk. */
@@ -134,10 +140,15 @@ static int make(const struct ctl_options *o, const struct proof *proof, struct e
     struct lock_paths paths;
     lock_paths_init(&paths, o->args[0]);
     int rc = build(o, proof, &paths, &lock, err);
-    rc = rc == 0 ? write_lock(o, proof->program, lock, &paths, err) : rc;
+    if (rc != 0 || (rc = write_lock(o, proof->program, lock, &paths, err)) != 0) {
+        goto out;
+    }
     /* the lock on disk, which may be the earlier one */
-    rc = rc == 0 ? lock_read(paths.lock, &written, err) : rc;
-    rc = rc == 0 ? lock_say_written(o, written, &paths, err) : rc;
+    rc = lock_read(paths.lock, &written, err);
+    if (rc == 0) {
+        rc = lock_say_written(o, written, &paths, err);
+    }
+out:
     lock_free(written);
     lock_free(lock);
     lock_paths_release(&paths);
@@ -161,7 +172,9 @@ int cmd_lock(const struct ctl_options *o, enum exit_code *code, struct err *err)
     if (!o->json && (rc == 0 || rc == ERR_INVALID)) { /* else it is printed once, as the error */
         diag_print(&proof.diag, stderr);
     }
-    rc = rc == 0 ? make(o, &proof, err) : rc;
+    if (rc == 0) {
+        rc = make(o, &proof, err);
+    }
     proof_release(&proof);
     return rc;
 }

@@ -154,12 +154,10 @@ static int follow(const struct ctl_options *o, int64_t no, struct log_file logs[
         }
         print_new(&logs[0]);
         print_new(&logs[1]);
-        rc = rc == 0 ? out_flush(err) : rc;
-        if (rc != 0) {
+        if (rc != 0 || (rc = out_flush(err)) != 0) {
             return rc;
         }
-        rc = live ? out_wait(FOLLOW_MS, err) : 0;
-        if (rc != 0) {
+        if (live && (rc = out_wait(FOLLOW_MS, err)) != 0) {
             return rc;
         }
         waited_ms += FOLLOW_MS;

@@ -33,19 +33,22 @@ static int read_here(const struct ctl_options *o, bool details, cJSON **answer, 
     struct local_program one = {0};
     char *state = NULL;
     int rc = local_state_folder(o, &state, err);
-    if (rc == 0 && o->n_args > 0) {
-        rc = local_program_find(o, o->args[0], &one, err);
+    if (rc != 0) {
+        goto out;
     }
-    if (rc == 0 && !is_state(state)) {
+    if (o->n_args > 0 && (rc = local_program_find(o, o->args[0], &one, err)) != 0) {
+        goto out;
+    }
+    if (!is_state(state)) {
         rc = err_set(err, ERR_NO_DAEMON,
                      "no daemon answers at %.140s, and it has no programs of its own", state);
+        goto out;
     }
-    if (rc == 0) {
-        rc = details ? disk_details(state, one.id, answer, err) : disk_programs(state, answer, err);
-    }
+    rc = details ? disk_details(state, one.id, answer, err) : disk_programs(state, answer, err);
     if (rc == 0) {
         json_put_bool(*answer, "daemon", false);
     }
+out:
     local_program_release(&one);
     free(state);
     return rc;

@@ -77,7 +77,9 @@ int cmd_rebuild(const struct ctl_options *o, enum exit_code *code, struct err *e
     }
     json_put_string(answer, "state", state);
     json_put(answer, "programs", programs);
-    rc = rc == 0 && o->json ? out_json(answer, err) : rc;
+    if (rc == 0 && o->json) {
+        rc = out_json(answer, err);
+    }
     cJSON_Delete(answer);
     free(state);
     return rc;

@@ -71,7 +71,9 @@ int cmd_replay(const struct ctl_options *o, enum exit_code *code, struct err *er
         return err_set(err, ERR_USAGE, "--replace needs --out");
     }
     int rc = load_program(o->args[0], &p, err);
-    rc = rc == 0 ? replay(o, p, code, err) : rc;
+    if (rc == 0) {
+        rc = replay(o, p, code, err);
+    }
     program_free(p);
     return rc;
 }

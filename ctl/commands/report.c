@@ -50,7 +50,9 @@ static int find_folder(const struct ctl_options *o, char **folder, bool *ready, 
         return find_local(o, folder, err);
     }
     const char *text = NULL;
-    rc = rc == 0 ? json_get_string(answer, "program_folder", &text, err) : rc;
+    if (rc == 0) {
+        rc = json_get_string(answer, "program_folder", &text, err);
+    }
     if (rc == 0) {
         *folder = path_absolute(NULL, text);
         *ready = answer_bool(answer, "ready");
@@ -76,23 +78,27 @@ int cmd_report(const struct ctl_options *o, enum exit_code *code, struct err *er
     if (closed ? !ready : file_kind_at(verdict) != FILE_REGULAR) {
         rc = err_set(err, ERR_REFUSED, "%.150s: no report before there is a verdict",
                      strrchr(folder, '/') + 1); /* an absolute path */
+        goto out;
     }
     struct err removed = {0};
     const bool is_kept = !closed && local_check_cells(folder, "", &removed) != 0;
-    if (rc == 0 && is_kept) {
+    if (is_kept) {
         show_printf(stderr,
                     "its cells were removed: the report is the one that was written before\n");
     }
-    rc = rc == 0 && !closed && !is_kept ? run_report(folder, err) : rc;
-    if (rc == 0 && o->json) {
+    if (!closed && !is_kept && (rc = run_report(folder, err)) != 0) {
+        goto out;
+    }
+    if (o->json) {
         cJSON *answer = json_object();
         json_put_string(answer, "folder", report);
         json_put_string(answer, "html", html);
         rc = out_json(answer, err);
         cJSON_Delete(answer);
-    } else if (rc == 0) {
+    } else {
         show_printf(stdout, "%s\n", html);
     }
+out:
     free(html);
     free(verdict);
     free(report);

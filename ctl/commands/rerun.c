@@ -187,17 +187,18 @@ int cmd_rerun(const struct ctl_options *o, enum exit_code *code, struct err *err
     if (rc != 0) {
         return rc;
     }
-    rc = rerun_source_open(&src, &ask, err);
-    rc = rc == 0 ? rerun_run(&src, &spec, &made, err) : rc;
-    if (rc == 0) {
-        /* a difference is an answer, not an error */
-        *code = is_same(made.file) ? EXIT_OK : EXIT_LOCK;
-        if (o->json) {
-            rc = say_json(&made, err);
-        } else {
-            say(&made);
-        }
+    if ((rc = rerun_source_open(&src, &ask, err)) != 0 ||
+        (rc = rerun_run(&src, &spec, &made, err)) != 0) {
+        goto out;
     }
+    /* a difference is an answer, not an error */
+    *code = is_same(made.file) ? EXIT_OK : EXIT_LOCK;
+    if (o->json) {
+        rc = say_json(&made, err);
+    } else {
+        say(&made);
+    }
+out:
     rerun_made_release(&made);
     rerun_source_release(&src);
     return rc;

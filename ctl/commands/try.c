@@ -264,18 +264,19 @@ static int run(const struct ctl_options *o, const struct proof *proof, enum exit
                             .begins = o->json ? NULL : say_begins};
     int rc = choose_cells(p, o->n_args > 1 ? o->args[1] : NULL, &cells, &spec.n_cells, err);
     spec.cells = cells;
-    rc = rc == 0 ? lock_build(p, proof->describe.json, NULL, &lock, err) : rc;
-    rc = rc == 0 ? try_run(p, lock, &spec, &rows, err) : rc;
-    if (rc == 0) {
-        cJSON *answer = answer_of(p, &spec, rows);
-        *code = answer_bool(answer, "ok") ? EXIT_OK : EXIT_ANY;
-        if (o->json) {
-            rc = out_json(answer, err);
-        } else {
-            say(answer);
-        }
-        cJSON_Delete(answer);
+    if (rc != 0 || (rc = lock_build(p, proof->describe.json, NULL, &lock, err)) != 0 ||
+        (rc = try_run(p, lock, &spec, &rows, err)) != 0) {
+        goto out;
     }
+    cJSON *answer = answer_of(p, &spec, rows);
+    *code = answer_bool(answer, "ok") ? EXIT_OK : EXIT_ANY;
+    if (o->json) {
+        rc = out_json(answer, err);
+    } else {
+        say(answer);
+    }
+    cJSON_Delete(answer);
+out:
     cJSON_Delete(rows);
     lock_free(lock);
     free(cells);
@@ -291,7 +292,9 @@ int cmd_try(const struct ctl_options *o, enum exit_code *code, struct err *err)
     if (!o->json && (rc == 0 || rc == ERR_INVALID)) {
         diag_print(&proof.diag, stderr);
     }
-    rc = rc == 0 ? run(o, &proof, code, err) : rc;
+    if (rc == 0) {
+        rc = run(o, &proof, code, err);
+    }
     proof_release(&proof);
     return rc;
 }

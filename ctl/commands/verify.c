@@ -145,7 +145,9 @@ int cmd_verify(const struct ctl_options *o, enum exit_code *code, struct err *er
     if (kind != FILE_FOLDER) {
         rc = take_out(path, &folder, &taken, err);
     }
-    rc = rc == 0 ? verify_at(o, folder.path != NULL ? folder.path : path, &taken, code, err) : rc;
+    if (rc == 0) {
+        rc = verify_at(o, folder.path != NULL ? folder.path : path, &taken, code, err);
+    }
     struct err left;
     if (folder.path != NULL && temp_folder_remove(&folder, &left) != 0) {
         (void)fflush(stdout); /* the answer first, where both go to one pipe */

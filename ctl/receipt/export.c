@@ -60,7 +60,9 @@ static int copy_folder(const struct exporting *x, const char *folder, struct err
         char *name = path_join(folder, names.names[i]);
         if (layout_refuses(name) == NULL) {
             rc = dir_make(to, 0755, err);
-            rc = rc == 0 ? copy(from, names.names[i], to, names.names[i], err) : rc;
+            if (rc == 0) {
+                rc = copy(from, names.names[i], to, names.names[i], err);
+            }
         }
         free(name);
     }
@@ -114,15 +116,19 @@ static int check_stamp(const struct exporting *x, struct err *err)
     char *tsr = path_join(x->to, RECEIPT_TSR);
     char *lock = path_join(x->to, RECEIPT_LOCK);
     int rc = 0;
-    if (file_kind_at(tsr) == FILE_REGULAR) {
-        rc = file_read(tsr, LAYOUT_TSR_MAX, &stamp, err);
-        rc = rc == 0 ? digest_file(lock, &d, NULL, err) : rc;
-        if (rc == 0 && memmem(stamp.buf, stamp.len, d.bytes, sizeof(d.bytes)) == NULL) {
-            rc = err_set(err, ERR_LOCK,
-                         RECEIPT_TSR " is not a time stamp of this " RECEIPT_LOCK
-                                     "'s bytes: take it away, or ask for another");
-        }
+    if (file_kind_at(tsr) != FILE_REGULAR) {
+        goto out;
     }
+    if ((rc = file_read(tsr, LAYOUT_TSR_MAX, &stamp, err)) != 0 ||
+        (rc = digest_file(lock, &d, NULL, err)) != 0) {
+        goto out;
+    }
+    if (memmem(stamp.buf, stamp.len, d.bytes, sizeof(d.bytes)) == NULL) {
+        rc = err_set(err, ERR_LOCK,
+                     RECEIPT_TSR " is not a time stamp of this " RECEIPT_LOCK
+                                 "'s bytes: take it away, or ask for another");
+    }
+out:
     strbuf_release(&stamp);
     free(lock);
     free(tsr);
@@ -189,8 +195,11 @@ static int load(struct exporting *x, struct err *err)
     char *grid = path_join(x->from, LAYOUT_GRID);
     diag_init(&diag, grid);
     int rc = program_load(grid, &x->program, &diag, err);
-    rc = rc == 0 ? lock_read_amended(x->from, &x->lock, err) : rc;
-    rc = rc == 0 ? lock_verify(x->program, x->lock, LOCK_PLAN, NULL, NULL, err) : rc;
+    if (rc != 0 || (rc = lock_read_amended(x->from, &x->lock, err)) != 0) {
+        goto out;
+    }
+    rc = lock_verify(x->program, x->lock, LOCK_PLAN, NULL, NULL, err);
+out:
     diag_release(&diag);
     free(grid);
     return rc;
@@ -247,16 +256,17 @@ static int publish(const struct exporting *x, const struct export_made *made, st
     if (cJSON_IsString(text)) {
         (void)!clock_wall_parse(text->valuestring, &time);
     }
+    struct err ignored;
     int rc = file_writer_open(&w, made->tar, 0644, err);
-    rc = rc == 0 ? tar_write(x->to, path_name(made->folder), time, &w, err) : rc;
-    rc = rc == 0 ? dir_publish(x->to, made->folder, false, err) : rc;
-    if (rc == 0) {
-        rc = file_writer_publish(&w, err);
-        struct err ignored;
-        if (rc != 0 && dir_remove(made->folder, &ignored) != 0) {
-            (void)err_wrap(err, "%s is left behind", made->folder);
-        }
+    if (rc != 0 || (rc = tar_write(x->to, path_name(made->folder), time, &w, err)) != 0 ||
+        (rc = dir_publish(x->to, made->folder, false, err)) != 0) {
+        goto out;
     }
+    rc = file_writer_publish(&w, err);
+    if (rc != 0 && dir_remove(made->folder, &ignored) != 0) {
+        (void)err_wrap(err, "%s is left behind", made->folder);
+    }
+out:
     file_writer_release(&w);
     return rc;
 }
@@ -278,18 +288,22 @@ static int make_in_place(struct exporting *x, struct export_made *made, struct e
 {
     char *temp = xasprintf("%s.XXXXXX", made->folder);
     char *parent = path_folder(made->folder);
+    struct err ignored;
     int rc = dir_make(parent, 0755, err);
-    if (rc == 0 && mkdtemp(temp) == NULL) {
-        rc = err_set_errno(err, errno, "make a folder beside %s", made->folder);
-    } else if (rc == 0) {
-        struct err ignored;
-        (void)chmod(temp, 0755); /* a receipt is made to be shown */
-        x->to = temp;
-        rc = make(x, made, err);
-        if (rc != 0 && file_kind_at(temp) == FILE_FOLDER && dir_remove(temp, &ignored) != 0) {
-            (void)err_wrap(err, "%s is left behind", temp);
-        }
+    if (rc != 0) {
+        goto out;
     }
+    if (mkdtemp(temp) == NULL) {
+        rc = err_set_errno(err, errno, "make a folder beside %s", made->folder);
+        goto out;
+    }
+    (void)chmod(temp, 0755); /* a receipt is made to be shown */
+    x->to = temp;
+    rc = make(x, made, err);
+    if (rc != 0 && file_kind_at(temp) == FILE_FOLDER && dir_remove(temp, &ignored) != 0) {
+        (void)err_wrap(err, "%s is left behind", temp);
+    }
+out:
     free(parent);
     free(temp);
     return rc;
@@ -317,22 +331,24 @@ int receipt_export(const struct export_spec *spec, struct export_made *made, str
     *made = (struct export_made){0};
     x.imported = imported_is_folder(x.from);
     int rc = check_has_verdict(&x, err);
-    rc = rc == 0 ? load(&x, err) : rc;
-    if (rc == 0) {
-        char *id = lock_program_id(x.lock);
-        char *out = tidy_path(spec->out);
-        made->folder = xasprintf("%s/%s-receipt", out, id);
-        made->tar = xasprintf("%s.tar", made->folder);
-        /* an existing receipt may carry signatures that cannot be recreated */
-        if (file_kind_at(made->folder) != FILE_ABSENT || file_kind_at(made->tar) != FILE_ABSENT) {
-            rc = err_set(err, ERR_EXISTS,
-                         "%s or its .tar is there: a receipt that may be signed is not replaced",
-                         made->folder);
-        }
-        rc = rc == 0 ? make_in_place(&x, made, err) : rc;
-        free(out);
-        free(id);
+    if (rc != 0 || (rc = load(&x, err)) != 0) {
+        goto out;
     }
+    char *id = lock_program_id(x.lock);
+    char *out = tidy_path(spec->out);
+    made->folder = xasprintf("%s/%s-receipt", out, id);
+    made->tar = xasprintf("%s.tar", made->folder);
+    free(out);
+    free(id);
+    /* an existing receipt may carry signatures that cannot be recreated */
+    if (file_kind_at(made->folder) != FILE_ABSENT || file_kind_at(made->tar) != FILE_ABSENT) {
+        rc = err_set(err, ERR_EXISTS,
+                     "%s or its .tar is there: a receipt that may be signed is not replaced",
+                     made->folder);
+        goto out;
+    }
+    rc = make_in_place(&x, made, err);
+out:
     lock_free(x.lock);
     program_free(x.program);
     return rc;

@@ -57,16 +57,19 @@ static int read_result(struct making *m, size_t task, struct strbuf *text, cJSON
     char *path = result_path(m, task);
     const size_t n_stages = m->x->program->n_stages;
     int rc = file_read(path, LAYOUT_RESULT_MAX, text, m->err);
-    if (rc == 0) {
-        const struct digest d = digest_bytes(text->buf, text->len);
-        if (!digest_equal(&d, &m->history.tasks[task].result) || strlen(text->buf) != text->len) {
-            rc = err_set(m->err, ERR_CORRUPT, "%s is not what was accepted", path);
-        }
+    if (rc != 0) {
+        goto out;
     }
-    rc = rc == 0 ? json_parse_lax(text->buf, text->len, result, m->err) : rc;
+    const struct digest d = digest_bytes(text->buf, text->len);
+    if (!digest_equal(&d, &m->history.tasks[task].result) || strlen(text->buf) != text->len) {
+        rc = err_set(m->err, ERR_CORRUPT, "%s is not what was accepted", path);
+        goto out;
+    }
+    rc = json_parse_lax(text->buf, text->len, result, m->err);
     if (rc == 0) {
         rc = evidence_add_result(&m->evidence, task / n_stages, task % n_stages, *result, m->err);
     }
+out:
     free(path);
     return rc;
 }
@@ -108,7 +111,9 @@ static int write_records(struct making *m)
     for (size_t i = 0; rc == 0 && i < m->history.n_tasks; i++) {
         rc = add_record(m, i, &w);
     }
-    rc = rc == 0 ? file_writer_publish(&w, m->err) : rc;
+    if (rc == 0) {
+        rc = file_writer_publish(&w, m->err);
+    }
     file_writer_release(&w);
     free(path);
     return rc;
@@ -120,7 +125,9 @@ static int read_given(struct making *m)
     cJSON *given = NULL;
     char *path = path_join(m->x->to, RECEIPT_GIVEN);
     int rc = json_read_file(path, LAYOUT_RECORDS_MAX, &given, m->err);
-    rc = rc == 0 ? evidence_read_records(&m->evidence, given, m->err) : rc;
+    if (rc == 0) {
+        rc = evidence_read_records(&m->evidence, given, m->err);
+    }
     cJSON_Delete(given);
     free(path);
     return rc;
@@ -135,14 +142,19 @@ static int write_environment(struct making *m, const cJSON *provenance)
     const cJSON *t = NULL;
     char *path = path_join(m->x->to, RECEIPT_ENVIRONMENT);
     int rc = file_writer_open(&w, path, 0644, m->err);
+    if (rc != 0) {
+        goto out;
+    }
     cJSON_ArrayForEach(t, json_member(provenance, "tasks"))
     {
-        if (rc == 0) {
-            parts_environment(&w.pending, t);
-            rc = file_writer_add(&w, NULL, 0, m->err);
+        parts_environment(&w.pending, t);
+        rc = file_writer_add(&w, NULL, 0, m->err);
+        if (rc != 0) {
+            goto out;
         }
     }
-    rc = rc == 0 ? file_writer_publish(&w, m->err) : rc;
+    rc = file_writer_publish(&w, m->err);
+out:
     file_writer_release(&w);
     free(path);
     return rc;
@@ -157,12 +169,15 @@ static int write_apparatus(struct making *m, const cJSON *provenance)
     cJSON_ArrayForEach(a, json_member(provenance, "apparatus"))
     {
         const char *name = NULL;
-        rc = rc == 0 ? json_get_string(a, "name", &name, m->err) : rc;
-        rc = rc == 0 ? dir_make(folder, 0755, m->err) : rc;
-        if (rc == 0) {
-            char *path = xasprintf("%s/%s.json", folder, name);
-            rc = json_write_file(path, a, 0644, m->err);
-            free(path);
+        if ((rc = json_get_string(a, "name", &name, m->err)) != 0 ||
+            (rc = dir_make(folder, 0755, m->err)) != 0) {
+            break;
+        }
+        char *path = xasprintf("%s/%s.json", folder, name);
+        rc = json_write_file(path, a, 0644, m->err);
+        free(path);
+        if (rc != 0) {
+            break;
         }
     }
     free(folder);
@@ -175,8 +190,11 @@ static int write_places(struct making *m)
     cJSON *provenance = NULL;
     char *path = path_join(m->x->to, RECEIPT_PROVENANCE);
     int rc = json_read_file(path, (size_t)RECEIPT_WHOLE_MAX, &provenance, m->err);
-    rc = rc == 0 ? write_environment(m, provenance) : rc;
-    rc = rc == 0 ? write_apparatus(m, provenance) : rc;
+    if (rc != 0 || (rc = write_environment(m, provenance)) != 0) {
+        goto out;
+    }
+    rc = write_apparatus(m, provenance);
+out:
     cJSON_Delete(provenance);
     free(path);
     return rc;
@@ -192,18 +210,31 @@ static int list_again(struct making *m)
     return files_open(&m->files, m->x->to, &f) == 0 ? 0 : err_join(&f, m->err);
 }
 
-/* sums_make() is called for the digests that it leaves in the listing; its text is discarded. */
+/* Lists the folder again and appends SHA256SUMS over all of it to `text`. */
+static int sum_again(struct making *m, struct strbuf *text)
+{
+    struct err f = {0};
+    int rc = list_again(m);
+    if (rc != 0) {
+        return rc;
+    }
+    return sums_make(&m->files, text, &f) == 0 ? 0 : err_join(&f, m->err);
+}
+
+/* sum_again() is called for the digests that it leaves in the listing; its text is discarded. */
 static int write_statement(struct making *m, const struct receipt *r)
 {
     struct strbuf text = STRBUF_INIT;
-    struct err f = {0};
-    int rc = list_again(m);
-    if (rc == 0 && sums_make(&m->files, &text, &f) != 0) {
-        rc = err_join(&f, m->err);
+    int rc = sum_again(m, &text);
+    if (rc != 0) {
+        goto out;
     }
     strbuf_clear(&text);
-    rc = rc == 0 ? parts_statement(r, &m->files, PREREGD_VERSION, &text, m->err) : rc;
-    rc = rc == 0 ? write_text(m, RECEIPT_STATEMENT, &text) : rc;
+    rc = parts_statement(r, &m->files, PREREGD_VERSION, &text, m->err);
+    if (rc == 0) {
+        rc = write_text(m, RECEIPT_STATEMENT, &text);
+    }
+out:
     strbuf_release(&text);
     return rc;
 }
@@ -212,12 +243,10 @@ static int write_statement(struct making *m, const struct receipt *r)
 static int write_sums(struct making *m)
 {
     struct strbuf text = STRBUF_INIT;
-    struct err f = {0};
-    int rc = list_again(m);
-    if (rc == 0 && sums_make(&m->files, &text, &f) != 0) {
-        rc = err_join(&f, m->err);
+    int rc = sum_again(m, &text);
+    if (rc == 0) {
+        rc = write_text(m, RECEIPT_SUMS, &text);
     }
-    rc = rc == 0 ? write_text(m, RECEIPT_SUMS, &text) : rc;
     strbuf_release(&text);
     return rc;
 }
@@ -233,14 +262,19 @@ static int write_rest(struct making *m)
                               .verdict = &m->verdict};
     const struct lock *lock = m->x->lock;
     int rc = verdict_compute(&m->evidence, lock->root, m->head, &m->verdict, m->err);
-    rc = rc == 0 ? parts_coverage(&r, &text, m->err) : rc;
-    rc = rc == 0 ? write_text(m, RECEIPT_COVERAGE, &text) : rc;
+    if (rc != 0 || (rc = parts_coverage(&r, &text, m->err)) != 0 ||
+        (rc = write_text(m, RECEIPT_COVERAGE, &text)) != 0) {
+        goto out;
+    }
     strbuf_clear(&text);
     verify_md(&text, &r);
-    rc = rc == 0 ? write_text(m, RECEIPT_VERIFY, &text) : rc;
-    rc = rc == 0 ? write_statement(m, &r) : rc;
+    if ((rc = write_text(m, RECEIPT_VERIFY, &text)) != 0 || (rc = write_statement(m, &r)) != 0) {
+        goto out;
+    }
+    rc = write_sums(m);
+out:
     strbuf_release(&text);
-    return rc == 0 ? write_sums(m) : rc;
+    return rc;
 }
 
 /* Reads the journal's copy, and refuses a program that is sealed or has no verdict. */
@@ -248,18 +282,19 @@ static int read_history(struct making *m)
 {
     struct err f = {0};
     int rc = list_again(m);
-    if (rc == 0 && history_read(&m->history, m->x->program, m->x->lock, &m->files, &f) != 0) {
-        rc = err_join(&f, m->err);
+    if (rc != 0) {
+        return rc;
+    }
+    if (history_read(&m->history, m->x->program, m->x->lock, &m->files, &f) != 0) {
+        return err_join(&f, m->err);
     }
     const struct program_row *s = &m->history.status;
-    if (rc == 0 && !s->unsealed && !s->unblinded) {
-        rc = err_set(m->err, ERR_REFUSED,
-                     "the scores are sealed: nothing of them leaves before all counted tasks have "
-                     "ended");
-    } else if (rc == 0 && !s->verdict) {
-        rc = err_set(m->err, ERR_REFUSED, "there is no verdict yet");
+    if (!s->unsealed && !s->unblinded) {
+        return err_set(m->err, ERR_REFUSED,
+                       "the scores are sealed: nothing of them leaves before all counted tasks "
+                       "have ended");
     }
-    return rc;
+    return s->verdict ? 0 : err_set(m->err, ERR_REFUSED, "there is no verdict yet");
 }
 
 /* Reads the plan that the verdict was computed with: instruments may be amended after it. */
@@ -277,8 +312,10 @@ static int write_all(struct making *m)
 {
     evidence_init(&m->evidence, m->judged != NULL ? m->judged : m->x->program);
     int rc = m->x->imported ? read_given(m) : write_records(m);
-    rc = rc == 0 && !m->x->imported ? write_places(m) : rc;
-    return rc == 0 ? write_rest(m) : rc;
+    if (rc != 0 || (!m->x->imported && (rc = write_places(m)) != 0)) {
+        return rc;
+    }
+    return write_rest(m);
 }
 
 /* The order matters: history, then the plan at the verdict's row, then the records under that
@@ -287,8 +324,11 @@ int export_parts(const struct exporting *x, struct err *err)
 {
     struct making m = {.x = x, .files = {.fd = -1}, .err = err};
     int rc = x->imported ? 0 : read_history(&m);
-    rc = rc == 0 ? read_judged(&m) : rc;
-    rc = rc == 0 ? write_all(&m) : rc;
+    if (rc != 0 || (rc = read_judged(&m)) != 0) {
+        goto out;
+    }
+    rc = write_all(&m);
+out:
     if (m.verdict.file != NULL) {
         verdict_release(&m.verdict);
     }

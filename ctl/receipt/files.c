@@ -279,9 +279,12 @@ int tree_parse(const char *text, size_t len, bool lax, struct arena *arena, cJSO
         return rc;
     }
     json_pull_init(&p, text, len, lax);
-    rc = json_pull_next(&p, &token, err);
-    rc = rc == 0 ? json_pull_value(&p, token, arena, out, err) : rc;
-    rc = rc == 0 ? json_pull_next(&p, &token, err) : rc; /* that nothing comes after it */
+    if ((rc = json_pull_next(&p, &token, err)) != 0 ||
+        (rc = json_pull_value(&p, token, arena, out, err)) != 0) {
+        goto out;
+    }
+    rc = json_pull_next(&p, &token, err); /* that nothing comes after it */
+out:
     json_pull_release(&p);
     return rc;
 }

@@ -255,30 +255,34 @@ static int take_task_row(struct history_reading *r, const cJSON *line, const str
 {
     struct history *h = r->h;
     int rc = check_names(r, line, row->task);
-    rc = rc == 0 ? check_move(r, row) : rc;
-    if (rc == 0 && row->kind == ROW_ATTEMPT_STARTED) {
+    if (rc != 0 || (rc = check_move(r, row)) != 0) {
+        return rc;
+    }
+    if (row->kind == ROW_ATTEMPT_STARTED) {
         rc = take_start(r, row);
-    } else if (rc == 0 && row->kind == ROW_ATTEMPT_ENDED) {
+    } else if (row->kind == ROW_ATTEMPT_ENDED) {
         rc = take_end(r, row);
-    } else if (rc == 0 && row->kind == ROW_RESULT_LOST) {
+    } else if (row->kind == ROW_RESULT_LOST) {
         h->tasks[row->task].accepted = 0;
-    } else if (rc == 0 && row->kind == ROW_TASK_REVIVED) {
+    } else if (row->kind == ROW_TASK_REVIVED) {
         h->revived_row = h->n_rows;
         h->revived = row->task;
     }
+    if (rc != 0) {
+        return rc;
+    }
     struct history_task *t = &h->tasks[row->task];
-    if (rc == 0 && row->after.n_attempts != t->n_attempts) {
-        rc = err_differs_int(r->err, "task.attempts", t->n_attempts, row->after.n_attempts);
+    if (row->after.n_attempts != t->n_attempts) {
+        return err_differs_int(r->err, "task.attempts", t->n_attempts, row->after.n_attempts);
     }
-    if (rc == 0 && h->verdict_row != 0 && row->kind != ROW_TASK_ENDING) {
-        rc = err_set(r->err, ERR_LOCK, "a task moves after the verdict (row %zu)", h->verdict_row);
+    if (h->verdict_row != 0 && row->kind != ROW_TASK_ENDING) {
+        return err_set(r->err, ERR_LOCK, "a task moves after the verdict (row %zu)",
+                       h->verdict_row);
     }
-    if (rc == 0) {
-        run_record_take(h->record, line, row);
-    }
+    run_record_take(h->record, line, row);
     t->state = row->after.state;
     t->cause = row->after.cause;
-    return rc;
+    return 0;
 }
 
 /* ---- rows of the program ---- */
@@ -317,8 +321,7 @@ static int take_program_row(struct history_reading *r, const cJSON *line,
 {
     struct history *h = r->h;
     int rc = check_status(r, &row->status);
-    rc = rc == 0 ? history_check_program(h, row, r->err) : rc;
-    if (rc != 0) {
+    if (rc != 0 || (rc = history_check_program(h, row, r->err)) != 0) {
         return rc;
     }
     if (row->kind == ROW_UNBLINDED || row->kind == ROW_TAKEN_OVER) {
@@ -527,7 +530,9 @@ int history_read(struct history *h, const struct plan_program *p, const struct l
                  : err_set(err, ERR_LOCK, "\"time\" is not a time");
     r.last = r.locked;
     l = (struct receipt_lines){.fd = -1, .buf = STRBUF_INIT};
-    rc = rc == 0 ? lines_open(&l, files, RECEIPT_JOURNAL, JOURNAL_LINE_MAX, err) : rc;
+    if (rc == 0) {
+        rc = lines_open(&l, files, RECEIPT_JOURNAL, JOURNAL_LINE_MAX, err);
+    }
     while (rc == 0) {
         rc = lines_next(&l, &text, &len, err);
         if (rc != 0 || text == NULL) {

@@ -355,8 +355,7 @@ static int read_artifact(const cJSON *pair, cJSON *artifacts, struct err *err)
     const char *hex = NULL;
     struct digest d;
     int rc = json_get_string(pair, "path", &path, err);
-    rc = rc == 0 ? json_opt_string(pair, "rerun", &hex, err) : rc;
-    if (rc != 0 || hex == NULL) {
+    if (rc != 0 || (rc = json_opt_string(pair, "rerun", &hex, err)) != 0 || hex == NULL) {
         return rc;
     }
     rc = digest_from_hex(hex, &d, err);
@@ -374,18 +373,19 @@ static int read_environment(const cJSON *stage, const cJSON **out, struct err *e
 {
     const cJSON *both = NULL;
     int rc = json_get_object(stage, "environment", &both, err);
-    rc = rc == 0 ? json_get_object(both, "rerun", out, err) : rc;
-    const cJSON *m = rc == 0 ? (*out)->child : NULL;
-    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(environment_names); i++, m = m->next) {
+    if (rc != 0 || (rc = json_get_object(both, "rerun", out, err)) != 0) {
+        return rc;
+    }
+    const cJSON *m = (*out)->child;
+    for (size_t i = 0; i < ARRAY_LEN(environment_names); i++, m = m->next) {
         if (m == NULL || strcmp(m->string, environment_names[i]) != 0 ||
             !(cJSON_IsNull(m) || (i < N_TEXTS ? cJSON_IsString(m) : cJSON_IsNumber(m)))) {
             return err_set(err, ERR_SYNTAX, "environment.rerun has no \"%s\" in its place",
                            environment_names[i]);
         }
     }
-    return rc == 0 && m != NULL
-               ? err_set(err, ERR_SYNTAX, "environment.rerun has one more: %.60s", m->string)
-               : rc;
+    return m == NULL ? 0
+                     : err_set(err, ERR_SYNTAX, "environment.rerun has one more: %.60s", m->string);
 }
 
 /* Rebuilds the result that the file claims, in the form of a result.json, so that the same
@@ -399,23 +399,28 @@ int rerun_file_stage(const cJSON *stage, struct rerun_stage *out, cJSON **again,
     *again = json_object();
     json_put(*again, "metrics", metrics);
     json_put(*again, "artifacts", artifacts);
+    out->again.result = *again;
     int rc = json_get_string(stage, "stage", &out->name, err);
-    rc = rc == 0 ? json_get_string(stage, "head", &out->head, err) : rc;
-    rc = rc == 0 ? json_get_array(stage, "metrics", &list, err) : rc;
+    if (rc != 0 || (rc = json_get_string(stage, "head", &out->head, err)) != 0 ||
+        (rc = json_get_array(stage, "metrics", &list, err)) != 0) {
+        return rc;
+    }
     cJSON_ArrayForEach(pair, list)
     {
-        rc = rc == 0 ? read_metric(pair, metrics, err) : rc;
-    }
-    rc = rc == 0 ? json_get_array(stage, "artifacts", &list, err) : rc;
-    if (rc == 0) {
-        cJSON_ArrayForEach(pair, list)
-        {
-            rc = rc == 0 ? read_artifact(pair, artifacts, err) : rc;
+        if ((rc = read_metric(pair, metrics, err)) != 0) {
+            return rc;
         }
     }
-    rc = rc == 0 ? read_environment(stage, &out->again.environment, err) : rc;
-    out->again.result = *again;
-    return rc;
+    if ((rc = json_get_array(stage, "artifacts", &list, err)) != 0) {
+        return rc;
+    }
+    cJSON_ArrayForEach(pair, list)
+    {
+        if ((rc = read_artifact(pair, artifacts, err)) != 0) {
+            return rc;
+        }
+    }
+    return read_environment(stage, &out->again.environment, err);
 }
 
 /* ---- names ---- */

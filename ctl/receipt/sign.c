@@ -48,11 +48,12 @@ static int add_signature(const char *folder, const struct strbuf *sums,
     struct signature_check check = {0};
     char *inner = path_join(folder, "signatures");
     int rc = signature_check(armored->buf, sums->buf, sums->len, NULL, &check, err);
-    rc = rc == 0 ? dir_make(inner, 0755, err) : rc;
-    if (rc == 0) {
-        *path = signature_path(folder, check.fingerprint);
-        rc = file_write_atomic(*path, armored->buf, armored->len, 0644, err);
+    if (rc != 0 || (rc = dir_make(inner, 0755, err)) != 0) {
+        goto out;
     }
+    *path = signature_path(folder, check.fingerprint);
+    rc = file_write_atomic(*path, armored->buf, armored->len, 0644, err);
+out:
     signature_check_release(&check);
     free(inner);
     return rc;
@@ -70,12 +71,15 @@ int receipt_pack(const char *folder, const char *tar_path, struct err *err)
     if (cJSON_IsString(text)) {
         (void)!clock_wall_parse(text->valuestring, &time);
     }
-    rc = rc == 0 ? file_writer_open(&w, tar_path, 0644, err) : rc;
-    if (rc == 0) {
-        rc = tar_write(folder, path_name(folder), time, &w, err);
-        rc = rc == 0 ? file_writer_publish(&w, err) : rc;
-        file_writer_release(&w);
+    if (rc != 0 || (rc = file_writer_open(&w, tar_path, 0644, err)) != 0) {
+        goto out;
     }
+    rc = tar_write(folder, path_name(folder), time, &w, err);
+    if (rc == 0) {
+        rc = file_writer_publish(&w, err);
+    }
+    file_writer_release(&w);
+out:
     lock_free(lock);
     free(path);
     return rc;
@@ -90,12 +94,15 @@ int receipt_sign(const char *folder, const char *key_path, char **path, struct e
     char *tar = xasprintf("%s.tar", folder);
     *path = NULL;
     int rc = check_holds(folder, err);
-    rc = rc == 0 ? file_read(sums_path, (size_t)RECEIPT_WHOLE_MAX, &sums, err) : rc;
-    rc = rc == 0 ? signature_make(key_path, sums.buf, sums.len, &armored, err) : rc;
-    rc = rc == 0 ? add_signature(folder, &sums, &armored, path, err) : rc;
-    if (rc == 0 && file_kind_at(tar) == FILE_REGULAR) {
+    if (rc != 0 || (rc = file_read(sums_path, (size_t)RECEIPT_WHOLE_MAX, &sums, err)) != 0 ||
+        (rc = signature_make(key_path, sums.buf, sums.len, &armored, err)) != 0 ||
+        (rc = add_signature(folder, &sums, &armored, path, err)) != 0) {
+        goto out;
+    }
+    if (file_kind_at(tar) == FILE_REGULAR) {
         rc = receipt_pack(folder, tar, err);
     }
+out:
     strbuf_release(&sums);
     strbuf_release(&armored);
     free(sums_path);

@@ -116,15 +116,21 @@ int tar_write(const char *folder, const char *name, struct wall_time time, struc
     int rc = files_open(&files, folder, &f) != 0 ? err_join(&f, err) : 0;
     t.a = archive_write_new();
     t.entry = archive_entry_new();
-    if (rc == 0 && (t.a == NULL || t.entry == NULL)) {
+    if (rc != 0) {
+        goto out;
+    }
+    if (t.a == NULL || t.entry == NULL) {
         rc = err_set(err, ERR_OTHER, "no memory for the archive");
+        goto out;
     }
-    if (rc == 0 && (archive_write_set_format_ustar(t.a) != ARCHIVE_OK ||
-                    archive_write_set_bytes_in_last_block(t.a, 1) != ARCHIVE_OK ||
-                    archive_write_open(t.a, &t, NULL, on_write, NULL) != ARCHIVE_OK)) {
+    if (archive_write_set_format_ustar(t.a) != ARCHIVE_OK ||
+        archive_write_set_bytes_in_last_block(t.a, 1) != ARCHIVE_OK ||
+        archive_write_open(t.a, &t, NULL, on_write, NULL) != ARCHIVE_OK) {
         rc = archive_says(t.a, err);
+        goto out;
     }
-    rc = rc == 0 ? write_files(&t, &files) : rc;
+    rc = write_files(&t, &files);
+out:
     archive_entry_free(t.entry);
     (void)archive_write_free(t.a);
     files_release(&files);
@@ -227,17 +233,20 @@ static int take_out(struct unpacking *u, struct archive_entry *e, const char *na
     char *path = path_join(u->folder, name);
     char *parent = path_folder(path);
     int rc = dir_make(parent, 0700, u->err) != 0 ? mismatch_code(u->err) : 0;
-    int fd = rc == 0 ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
-    if (rc == 0 && fd < 0 && errno == EEXIST) {
+    if (rc != 0) {
+        goto out;
+    }
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        rc = copy_data(u, fd, archive_entry_size(e));
+        (void)close(fd);
+    } else if (errno == EEXIST) {
         rc = err_set(u->err, ERR_LOCK, "is in the archive twice");
-    } else if (rc == 0 && fd < 0) {
+    } else {
         (void)err_set_errno(u->err, errno, "write %s", path);
         rc = mismatch_code(u->err);
     }
-    rc = rc == 0 ? copy_data(u, fd, archive_entry_size(e)) : rc;
-    if (fd >= 0) {
-        (void)close(fd);
-    }
+out:
     free(parent);
     free(path);
     return rc;
@@ -322,9 +331,13 @@ int tar_read(const char *path, const char *folder, struct err *err)
     if (u.a == NULL || archive_read_support_format_tar(u.a) != ARCHIVE_OK ||
         archive_read_open_fd(u.a, fd, BLOCK_BYTES) != ARCHIVE_OK) {
         rc = u.a == NULL ? err_set(err, ERR_LOCK, "no memory for the archive") : damaged(&u);
+        goto out;
     }
-    rc = rc == 0 ? take_all(&u) : rc;
-    rc = rc == 0 ? check_rest(&u, fd) : rc;
+    rc = take_all(&u);
+    if (rc == 0) {
+        rc = check_rest(&u, fd);
+    }
+out:
     (void)archive_read_free(u.a);
     (void)close(fd);
     return rc;

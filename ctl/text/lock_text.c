@@ -146,19 +146,24 @@ static int verify(const struct ctl_options *o, struct verified *v, struct err *e
         diag_print(&diag, stderr);
     }
     diag_release(&diag);
-    rc = rc == 0 ? lock_read(v->paths.lock, &v->lock, err) : rc;
+    if (rc == 0) {
+        rc = lock_read(v->paths.lock, &v->lock, err);
+    }
     /* the program is there, its lock is not */
     if (rc == ERR_NOT_FOUND && v->program != NULL) {
         return err_set(err, ERR_LOCK, "%s is not locked: there is no %s", o->args[0],
                        v->paths.lock);
     }
-    if (rc == 0) {
-        unsigned parts = imported_lock(v->lock) ? LOCK_PLAN : LOCK_ALL;
-        rc = lock_verify(v->program, v->lock, parts, NULL, NULL, err);
+    if (rc != 0) {
+        return rc;
     }
-    rc = rc == 0 ? lock_check_time(v->lock, clock_wall(), err) : rc;
-    rc = rc == 0 ? verify_signer(o, v, err) : rc;
-    return rc == 0 ? verify_stamp(o, v, err) : rc;
+    unsigned parts = imported_lock(v->lock) ? LOCK_PLAN : LOCK_ALL;
+    if ((rc = lock_verify(v->program, v->lock, parts, NULL, NULL, err)) != 0 ||
+        (rc = lock_check_time(v->lock, clock_wall(), err)) != 0 ||
+        (rc = verify_signer(o, v, err)) != 0) {
+        return rc;
+    }
+    return verify_stamp(o, v, err);
 }
 
 /* --verify as JSON: it holds, or there would be an error instead. */

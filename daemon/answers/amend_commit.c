@@ -109,9 +109,11 @@ static int write_files(struct hosted *h, struct err *err)
                         */
     rc =
         apparatus_amended(h, p->bundle->program, &p->core.params_of, &p->checks, &p->n_checks, err);
-    rc = rc != 0 ? rc : amended_write(h->folder, p, err);
-    rc = rc != 0 ? rc : lock_read_amended(h->folder, &p->bundle->lock, err);
-    return rc != 0 ? rc : check_chain(p, err);
+    if (rc != 0 || (rc = amended_write(h->folder, p, err)) != 0 ||
+        (rc = lock_read_amended(h->folder, &p->bundle->lock, err)) != 0) {
+        return rc;
+    }
+    return check_chain(p, err);
 }
 
 /* Whatever happens, the prepared amendment is used up. */
@@ -228,19 +230,20 @@ int amend_commit(struct answer_context *ctx, struct hosted *h, const cJSON *para
     const char *head = NULL;
     struct signature_check unsigned_check = {0};
     int rc = json_get_string(params, "commit", &head, err);
-    rc = rc != 0 ? rc : check_prepared(h, head, err);
-    if (rc == 0 && signature != NULL && !cJSON_IsNull(signature)) {
+    if (rc != 0 || (rc = check_prepared(h, head, err)) != 0) {
+        return rc;
+    }
+    if (signature != NULL && !cJSON_IsNull(signature)) {
         start_signed(ctx, h, signature);
         return 0;
     }
-    if (rc == 0) { /* whether it may be unsigned; runs no program */
-        rc = amendment_check_signer(h->bundle->program, h->bundle->lock, h->amend->amendment, NULL,
-                                    &unsigned_check, err);
-        signature_check_release(&unsigned_check);
+    /* whether it may be unsigned; runs no program */
+    rc = amendment_check_signer(h->bundle->program, h->bundle->lock, h->amend->amendment, NULL,
+                                &unsigned_check, err);
+    signature_check_release(&unsigned_check);
+    if (rc != 0 || (rc = take_effect(ctx->shell, h, err)) != 0) {
+        return rc;
     }
-    rc = rc != 0 ? rc : take_effect(ctx->shell, h, err);
-    if (rc == 0) {
-        *result = answer_of(h, &unsigned_check, NULL);
-    }
-    return rc;
+    *result = answer_of(h, &unsigned_check, NULL);
+    return 0;
 }

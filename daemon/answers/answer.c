@@ -282,9 +282,8 @@ static int answer_retry(struct answer_context *ctx, const cJSON *params, cJSON *
     const char *reason = NULL;
     uint32_t task = 0;
     int rc = answer_find_named(ctx->shell, params, &h, err);
-    rc = rc == 0 ? find_task(h, params, &task, err) : rc;
-    rc = rc == 0 ? find_reason(params, &reason, err) : rc;
-    if (rc != 0) {
+    if (rc != 0 || (rc = find_task(h, params, &task, err)) != 0 ||
+        (rc = find_reason(params, &reason, err)) != 0) {
         return rc;
     }
     if (task == UINT32_MAX) {
@@ -329,12 +328,9 @@ static int answer_cancel(struct answer_context *ctx, const cJSON *params, cJSON 
     const char *reason = NULL;
     uint32_t task = 0;
     int rc = answer_find_named(ctx->shell, params, &h, err);
-    if (rc == 0) {
-        rc = find_task(h, params, &task, err);
-    }
-    rc = rc == 0 ? json_opt_string(params, "cell", &cell, err) : rc;
-    rc = rc == 0 ? find_reason(params, &reason, err) : rc;
-    if (rc != 0) {
+    if (rc != 0 || (rc = find_task(h, params, &task, err)) != 0 ||
+        (rc = json_opt_string(params, "cell", &cell, err)) != 0 ||
+        (rc = find_reason(params, &reason, err)) != 0) {
         return rc;
     }
     if (cell != NULL) {
@@ -371,13 +367,13 @@ static int answer_pause(struct answer_context *ctx, const cJSON *params, cJSON *
     struct hosted *h = NULL;
     const char *reason = NULL;
     int rc = answer_find_program(ctx->shell, params, &h, err);
-    rc = rc == 0 ? find_reason(params, &reason, err) : rc;
-    rc = rc == 0 ? refuse_ended(h, "pause", err) : rc;
-    rc = rc == 0 ? request(ctx, CORE_PAUSE, h, 0, reason, err) : rc;
-    if (rc == 0) {
-        put_state(result, h);
+    if (rc != 0 || (rc = find_reason(params, &reason, err)) != 0 ||
+        (rc = refuse_ended(h, "pause", err)) != 0 ||
+        (rc = request(ctx, CORE_PAUSE, h, 0, reason, err)) != 0) {
+        return rc;
     }
-    return rc;
+    put_state(result, h);
+    return 0;
 }
 
 /* grid.toml is brought up to date first: while it is older than the last amendment the lock refuses
@@ -388,19 +384,18 @@ static int answer_resume(struct answer_context *ctx, const cJSON *params, cJSON 
     struct hosted *h = NULL;
     struct core_event ev = {.kind = CORE_RESUME};
     int rc = answer_find_program(ctx->shell, params, &h, err);
-    rc = rc == 0 ? json_opt_bool(params, "accept_failures", &ev.accept_failures, err) : rc;
-    rc = rc == 0 ? find_reason(params, &ev.text, err) : rc;
-    rc = rc == 0 ? refuse_ended(h, "resume", err) : rc;
-    rc = rc == 0 ? amended_catch_up(h, err) : rc;
-    if (rc == 0) {
-        ev.program = h->no;
-        rc = pump_request(ctx->shell->pump, &ev, err);
-        rc = rc == ERR_REFUSED ? 0 : rc; /* it is running already, as was asked */
+    if (rc != 0 || (rc = json_opt_bool(params, "accept_failures", &ev.accept_failures, err)) != 0 ||
+        (rc = find_reason(params, &ev.text, err)) != 0 ||
+        (rc = refuse_ended(h, "resume", err)) != 0 || (rc = amended_catch_up(h, err)) != 0) {
+        return rc;
     }
-    if (rc == 0) {
-        put_state(result, h);
+    ev.program = h->no;
+    rc = pump_request(ctx->shell->pump, &ev, err);
+    if (rc != 0 && rc != ERR_REFUSED) { /* refused: it is running already, as was asked */
+        return rc;
     }
-    return rc;
+    put_state(result, h);
+    return 0;
 }
 
 /* A reason is required, since it is journalled. Scores that are open already are not an error. */

@@ -218,22 +218,18 @@ static int weigh_describe(struct amend_job *j)
 static int prepare(struct amend_job *j)
 {
     cJSON *locked = NULL;
-    cJSON *solved = NULL;
     int rc = lock_check_time(j->now->lock, clock_wall(), &j->err);
-    rc = rc == 0 ? read_then(j) : rc;
-    if (rc == 0) {
-        rc = weigh_describe(j);
-        solved = solved_of(j->describe);
+    if (rc != 0 || (rc = read_then(j)) != 0 || (rc = weigh_describe(j)) != 0) {
+        return rc;
     }
+    cJSON *solved = solved_of(j->describe);
+    struct amend_state s = {j->now->program, j->prepared->bundle->program,
+                            j->prepared->core.access.level, j->prepared->core.access.started,
+                            j->known};
+    rc = amend_build_locked(j->now->lock, &s, solved, &locked, &j->err);
     if (rc == 0) {
-        struct amend_state s = {j->now->program, j->prepared->bundle->program,
-                                j->prepared->core.access.level, j->prepared->core.access.started,
-                                j->known};
-        rc = amend_build_locked(j->now->lock, &s, solved, &locked, &j->err);
-        if (rc == 0) {
-            j->changes = amendment_changes(j->now->lock->locked, locked);
-            amend_classify(&s, j->changes, j->refused);
-        }
+        j->changes = amendment_changes(j->now->lock->locked, locked);
+        amend_classify(&s, j->changes, j->refused);
     }
     cJSON_Delete(locked);
     cJSON_Delete(solved);

@@ -84,9 +84,8 @@ int answer_lost(struct answer_context *ctx, const cJSON *params, cJSON **result,
     struct accepted_list one = {0};
     (void)result;
     int rc = answer_find_named(ctx->shell, params, &h, err);
-    rc = rc == 0 ? json_get_string(params, "task", &name, err) : rc;
-    rc = rc == 0 ? json_opt_string(params, "reason", &reason, err) : rc;
-    if (rc != 0) {
+    if (rc != 0 || (rc = json_get_string(params, "task", &name, err)) != 0 ||
+        (rc = json_opt_string(params, "reason", &reason, err)) != 0) {
         return rc;
     }
     uint32_t task = hosted_find_task(h, name);

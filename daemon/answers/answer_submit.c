@@ -135,22 +135,22 @@ static int read_amended(struct submit_job *j, const struct known *k, const struc
 {
     struct bundle *submitted = NULL;
     int rc = check_allowed_head(j, k->bundle->lock->head);
-    rc = rc != 0 ? rc : bundle_parse(j->path, j->path, &submitted, &j->err);
-    if (rc == 0) {
-        j->again.path = j->path;
-        j->again.folder = k->folder;
-        j->again.head = k->bundle->lock->head;
-        rc = again_read(&j->again, submitted->program, lock, &j->err);
+    if (rc != 0 || (rc = bundle_parse(j->path, j->path, &submitted, &j->err)) != 0) {
+        goto out;
     }
-    if (rc == 0) {
-        const char *is = j->again.as_locked ? "this is the text as it was locked, what holds is"
-                                            : "this is its present text, as";
-        j->bundle = bundle_ref(j->again.bundle);
-        strbuf_add_count(&j->notes, (int64_t)j->bundle->lock->n_amendments, "amendment",
-                         "amendments");
-        strbuf_addf(&j->notes, ", head %s: %s %s/%s\n", j->bundle->lock->head, is, k->folder,
-                    LAYOUT_GRID);
+    j->again.path = j->path;
+    j->again.folder = k->folder;
+    j->again.head = k->bundle->lock->head;
+    if ((rc = again_read(&j->again, submitted->program, lock, &j->err)) != 0) {
+        goto out;
     }
+    const char *is = j->again.as_locked ? "this is the text as it was locked, what holds is"
+                                        : "this is its present text, as";
+    j->bundle = bundle_ref(j->again.bundle);
+    strbuf_add_count(&j->notes, (int64_t)j->bundle->lock->n_amendments, "amendment", "amendments");
+    strbuf_addf(&j->notes, ", head %s: %s %s/%s\n", j->bundle->lock->head, is, k->folder,
+                LAYOUT_GRID);
+out:
     bundle_unref(submitted);
     return rc;
 }
@@ -160,8 +160,11 @@ static int read_amended(struct submit_job *j, const struct known *k, const struc
 static int read_text(struct submit_job *j, const char *lock_path)
 {
     int rc = file_read(j->path, LAYOUT_GRID_MAX, &j->text, &j->err);
-    rc = rc != 0 ? rc : bundle_load_text(&j->text, lock_path, j->path, &j->bundle, &j->err);
-    return rc != 0 ? rc : check_allowed(j, j->bundle->lock, lock_path);
+    if (rc != 0 ||
+        (rc = bundle_load_text(&j->text, lock_path, j->path, &j->bundle, &j->err)) != 0) {
+        return rc;
+    }
+    return check_allowed(j, j->bundle->lock, lock_path);
 }
 
 /* *lock: for an amended program the lock beside the submitted text, which the caller frees. */
@@ -227,25 +230,28 @@ static int check_submitted(struct submit_job *j)
     if (rc == 0) {
         const struct lock *lock = beside != NULL ? beside : j->bundle->lock;
         rc = lock_check_time(lock, clock_wall(), &j->err);
-        rc = rc == 0 ? check_signer(j, lock) : rc;
-    }
-    lock_free(beside);
-    if (rc == 0) {
-        rc = lock_verify(j->bundle->program, j->bundle->lock, LOCK_ALL, NULL, &j->notes, &j->err);
-    }
-    if (rc == 0) { /* a lock need not have been made by `preregctl lock` */
-        rc = table_is_total(j->bundle->program, &j->err);
-        rc = rc == 0 ? check_taken(j) : rc;
-    }
-    for (size_t i = 0; rc == 0 && i < j->bundle->program->n_stages; i++) {
-        const struct plan_stage *s = &j->bundle->program->stages[i];
-        if (s->run.executor != EXECUTOR_LOCAL) {
-            rc = err_set(&j->err, ERR_INVALID,
-                         "[run.%s] executor \"%s\" is not there yet: use \"local\"", s->name,
-                         executor_kind_name(s->run.executor));
+        if (rc == 0) {
+            rc = check_signer(j, lock);
         }
     }
-    return rc == 0 ? check_memory(j) : rc;
+    lock_free(beside);
+    if (rc != 0 || (rc = lock_verify(j->bundle->program, j->bundle->lock, LOCK_ALL, NULL, &j->notes,
+                                     &j->err)) != 0) {
+        return rc;
+    }
+    /* a lock need not have been made by `preregctl lock` */
+    if ((rc = table_is_total(j->bundle->program, &j->err)) != 0 || (rc = check_taken(j)) != 0) {
+        return rc;
+    }
+    for (size_t i = 0; i < j->bundle->program->n_stages; i++) {
+        const struct plan_stage *s = &j->bundle->program->stages[i];
+        if (s->run.executor != EXECUTOR_LOCAL) {
+            return err_set(&j->err, ERR_INVALID,
+                           "[run.%s] executor \"%s\" is not there yet: use \"local\"", s->name,
+                           executor_kind_name(s->run.executor));
+        }
+    }
+    return check_memory(j);
 }
 
 /* The target and its parent must belong to this user alone; the folder above them may be shared, as
@@ -255,11 +261,13 @@ static int make_target(const char *work, const char *target, struct err *err)
 {
     char *above = path_folder(target);
     int rc = dir_make_durable(work, 0700, err);
-    rc = rc != 0 ? rc : dir_check_keeps(work, err); /* before anything is made in it */
-    rc = rc != 0 ? rc : dir_make_durable(above, 0700, err);
-    rc = rc != 0 ? rc : dir_check_own(above, err);
-    rc = rc != 0 ? rc : dir_make_durable(target, 0700, err);
-    rc = rc != 0 ? rc : dir_check_private(target, err);
+    if (rc != 0 || (rc = dir_check_keeps(work, err)) != 0 /* before anything is made in it */ ||
+        (rc = dir_make_durable(above, 0700, err)) != 0 || (rc = dir_check_own(above, err)) != 0 ||
+        (rc = dir_make_durable(target, 0700, err)) != 0) {
+        goto out;
+    }
+    rc = dir_check_private(target, err);
+out:
     free(above);
     return rc == 0 ? 0 : err_wrap(err, "[run] work");
 }
@@ -280,7 +288,9 @@ static int make_cells(const struct submit_job *j, struct err *err)
         if (rc == 0 && symlink(target, cells) != 0 && errno != EEXIST) {
             rc = err_set_errno(err, errno, "link %s", cells);
         }
-        rc = rc != 0 ? rc : dir_sync(j->folder, err);
+        if (rc == 0) {
+            rc = dir_sync(j->folder, err);
+        }
         free(target);
         free(work);
     }
@@ -328,7 +338,9 @@ static int copy_lock(const struct submit_job *j, const char *to, struct err *err
     struct lock *copy = NULL;
     char *from = lock_path_of(j->path);
     int rc = file_copy(from, to, 0600, err);
-    rc = rc != 0 ? rc : lock_read(to, &copy, err);
+    if (rc == 0) {
+        rc = lock_read(to, &copy, err);
+    }
     if (rc == 0 && !json_equal(copy->json, j->bundle->lock->json)) {
         rc = err_set(err, ERR_LOCK, "%s changed while it was being submitted; run submit again",
                      from);
@@ -343,15 +355,14 @@ static int make_folder(struct submit_job *j)
 {
     char *lock_path = path_join(j->folder, LAYOUT_LOCK);
     int rc = dir_make_below(j->state, j->folder, true, &j->err);
-    if (rc == 0) {
-        rc = check_same_root(j, lock_path, &j->err);
+    if (rc != 0 || (rc = check_same_root(j, lock_path, &j->err)) != 0 ||
+        (rc = check_not_amended(j, &j->err)) != 0) {
+        goto out;
     }
-    if (rc == 0) {
-        rc = check_not_amended(j, &j->err);
-    }
-    if (rc == 0 && file_kind_at(lock_path) == FILE_ABSENT) {
+    if (file_kind_at(lock_path) == FILE_ABSENT) {
         rc = copy_lock(j, lock_path, &j->err);
     }
+out:
     free(lock_path);
     return rc;
 }
@@ -367,13 +378,14 @@ static int prepare_program(struct submit_job *j)
     char *objects = path_join(j->state, LAYOUT_OBJECTS);
     rc = dir_make_below(j->state, objects, true, &j->err);
     free(objects);
-    if (rc == 0) {
-        rc = object_store_all(j->bundle->program, j->bundle->lock, j->state, &j->notes, &j->err);
+    if (rc != 0 || (rc = object_store_all(j->bundle->program, j->bundle->lock, j->state, &j->notes,
+                                          &j->err)) != 0) {
+        return rc;
     }
-    if (rc == 0 && j->again.path == NULL) {
-        rc = make_folder(j);
+    if (j->again.path == NULL && (rc = make_folder(j)) != 0) {
+        return rc;
     }
-    return rc != 0 ? rc : make_cells(j, &j->err);
+    return make_cells(j, &j->err);
 }
 
 static void on_submit_work(struct job *job)
@@ -481,7 +493,9 @@ static int put_text(struct submit_job *j)
     const struct strbuf *text = j->again.path != NULL ? &j->again.text : &j->text;
     char *path = path_join(j->folder, LAYOUT_GRID);
     int rc = load_save_origin(j->folder, j->path, &j->err);
-    rc = rc != 0 ? rc : file_write_atomic(path, text->buf, text->len, 0600, &j->err);
+    if (rc == 0) {
+        rc = file_write_atomic(path, text->buf, text->len, 0600, &j->err);
+    }
     free(path);
     return rc;
 }
@@ -581,9 +595,8 @@ int answer_submit(struct answer_context *ctx, const cJSON *params, cJSON **resul
     const char *head = NULL;
     (void)result;
     int rc = json_get_string(params, "path", &path, err);
-    rc = rc != 0 ? rc : json_opt_string(params, "root", &root, err);
-    rc = rc != 0 ? rc : json_opt_string(params, "head", &head, err);
-    if (rc != 0) {
+    if (rc != 0 || (rc = json_opt_string(params, "root", &root, err)) != 0 ||
+        (rc = json_opt_string(params, "head", &head, err)) != 0) {
         return rc;
     }
     if (path[0] != '/') {

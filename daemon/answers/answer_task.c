@@ -308,7 +308,9 @@ static void put_on_disk(cJSON *o, const struct shell *sh, const struct hosted *h
         return;
     }
     int rc = inputs_of_one(sh->store, h, task, &one, &err);
-    rc = rc == 0 ? inputs_glance(&one, &n, &err) : rc;
+    if (rc == 0) {
+        rc = inputs_glance(&one, &n, &err);
+    }
     cJSON *disk = json_object();
     if (h->status.removed) {
         rc = err_set(&err, ERR_REFUSED, "the program's cells were removed");

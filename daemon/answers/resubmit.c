@@ -29,27 +29,30 @@ static int make_text(struct again *a, const struct plan_program *submitted, stru
     struct strbuf from = STRBUF_INIT;
     char *path = path_join(a->folder, LAYOUT_GRID);
     int rc = file_read(path, LAYOUT_GRID_MAX, &present, err);
-    rc = rc != 0 ? rc : bundle_parse_text(&present, a->path, &a->bundle, err);
-    if (rc == 0 && program_same_run(a->bundle->program, submitted)) {
-        strbuf_add(&a->text, present.buf, present.len);
-    } else if (rc == 0) {
-        bundle_unref(a->bundle);
-        a->bundle = NULL;
-        rc = file_read(a->path, LAYOUT_GRID_MAX, &from, err);
-        if (rc == 0) {
-            run_text_replace(present.buf, from.buf, &a->text);
-            rc = bundle_parse_text(&a->text, a->path, &a->bundle, err);
-        }
-        if (rc == 0 && !program_same_run(a->bundle->program, submitted)) {
-            rc = err_set(err, ERR_REFUSED, "it is not what was submitted");
-        }
-        if (rc != 0) {
-            (void)err_wrap(err,
-                           "the [run] of %s cannot be put into the amended program: change it in a "
-                           "copy of %s and submit that",
-                           a->path, path);
-        }
+    if (rc != 0 || (rc = bundle_parse_text(&present, a->path, &a->bundle, err)) != 0) {
+        goto out;
     }
+    if (program_same_run(a->bundle->program, submitted)) {
+        strbuf_add(&a->text, present.buf, present.len);
+        goto out;
+    }
+    bundle_unref(a->bundle);
+    a->bundle = NULL;
+    rc = file_read(a->path, LAYOUT_GRID_MAX, &from, err);
+    if (rc == 0) {
+        run_text_replace(present.buf, from.buf, &a->text);
+        rc = bundle_parse_text(&a->text, a->path, &a->bundle, err);
+    }
+    if (rc == 0 && !program_same_run(a->bundle->program, submitted)) {
+        rc = err_set(err, ERR_REFUSED, "it is not what was submitted");
+    }
+    if (rc != 0) {
+        (void)err_wrap(err,
+                       "the [run] of %s cannot be put into the amended program: change it in a "
+                       "copy of %s and submit that",
+                       a->path, path);
+    }
+out:
     free(path);
     strbuf_release(&present);
     strbuf_release(&from);
@@ -73,21 +76,27 @@ int again_read(struct again *a, const struct plan_program *submitted, const stru
     struct err ignored;
     strbuf_init(&a->text);
     int rc = lock_read_amended(a->folder, &now, err);
-    if (rc == 0 && strcmp(now->head, a->head) != 0) {
+    if (rc != 0) {
+        goto out;
+    }
+    if (strcmp(now->head, a->head) != 0) {
         rc = err_set(err, ERR_REFUSED, "it was amended meanwhile: submit it again");
+        goto out;
     }
-    if (rc == 0 && !same_plan(submitted, now, err)) {
+    if (!same_plan(submitted, now, err)) {
         a->as_locked = same_plan(submitted, lock, &ignored);
-        rc = a->as_locked
-                 ? 0
-                 : err_wrap(err, "it is neither what was locked nor what it was amended to "
-                                 "(`preregctl diff`, `preregctl amend`)");
+        if (!a->as_locked) {
+            rc = err_wrap(err, "it is neither what was locked nor what it was amended to "
+                               "(`preregctl diff`, `preregctl amend`)");
+            goto out;
+        }
     }
-    rc = rc != 0 ? rc : take_text(a, submitted, err);
-    if (rc == 0) {
-        a->bundle->lock = now;
-        return same_plan(a->bundle->program, now, err) ? 0 : err->code;
+    if ((rc = take_text(a, submitted, err)) != 0) {
+        goto out;
     }
+    a->bundle->lock = now; /* the bundle's from here on */
+    return same_plan(a->bundle->program, now, err) ? 0 : err->code;
+out:
     lock_free(now);
     return rc;
 }

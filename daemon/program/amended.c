@@ -52,18 +52,19 @@ int amended_write(const char *folder, const struct amend_prepared *p, struct err
     char *toml = amendment_file(amendments, p->core.number, "toml");
     char *json = amendment_file(amendments, p->core.number, "json");
     int rc = dir_make_below(folder, amendments, true, err);
-    if (rc == 0 && p->core.number == 1) { /* a file that exists already never took effect */
-        rc = file_copy(program, first, 0600, err);
+    if (rc != 0) {
+        goto out;
     }
-    if (rc == 0) {
-        rc = file_write_atomic(toml, p->text.buf, p->text.len, 0600, err);
+    /* a file that exists already never took effect */
+    if (p->core.number == 1 && (rc = file_copy(program, first, 0600, err)) != 0) {
+        goto out;
     }
-    if (rc == 0) {
-        rc = read_back(toml, &p->text, err);
+    if ((rc = file_write_atomic(toml, p->text.buf, p->text.len, 0600, err)) != 0 ||
+        (rc = read_back(toml, &p->text, err)) != 0) {
+        goto out;
     }
-    if (rc == 0) {
-        rc = json_write_file(json, p->amendment, 0600, err);
-    }
+    rc = json_write_file(json, p->amendment, 0600, err);
+out:
     free(json);
     free(toml);
     free(first);

@@ -40,16 +40,16 @@ static int read_asked(const cJSON *task, struct plan_apparatus *a, const char **
     const cJSON *check = json_member(task, "apparatus");
     const cJSON *expect = json_member(check, "expect");
     int rc = json_get_string(task, "stage", stage, err);
-    rc = rc != 0 ? rc : json_get_string(task, "head", head, err);
-    rc = rc != 0 ? rc : json_get_string(check, "model", &a->model, err);
-    rc = rc != 0 ? rc : json_get_string(expect, "metric", &a->metric_text, err);
-    rc = rc != 0 ? rc : json_get_number(expect, "value", &a->value, err);
-    rc = rc != 0 ? rc : json_get_number(expect, "within", &a->within, err);
-    if (rc == 0) {
-        const char *dot = strchr(a->metric_text, '.');
-        a->metric = dot == NULL ? a->metric_text : dot + 1;
+    if (rc != 0 || (rc = json_get_string(task, "head", head, err)) != 0 ||
+        (rc = json_get_string(check, "model", &a->model, err)) != 0 ||
+        (rc = json_get_string(expect, "metric", &a->metric_text, err)) != 0 ||
+        (rc = json_get_number(expect, "value", &a->value, err)) != 0 ||
+        (rc = json_get_number(expect, "within", &a->within, err)) != 0) {
+        return rc;
     }
-    return rc;
+    const char *dot = strchr(a->metric_text, '.');
+    a->metric = dot == NULL ? a->metric_text : dot + 1;
+    return 0;
 }
 
 /* One result beside its question; NULL when the question cannot be read or never held. */

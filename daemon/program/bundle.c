@@ -30,7 +30,9 @@ static int parse_program(const char *program_path, const char *origin, struct pl
 {
     struct strbuf text = STRBUF_INIT;
     int rc = file_read(program_path, LAYOUT_GRID_MAX, &text, err);
-    rc = rc != 0 ? rc : parse_text(&text, origin, out, err);
+    if (rc == 0) {
+        rc = parse_text(&text, origin, out, err);
+    }
     strbuf_release(&text);
     return rc;
 }
@@ -73,7 +75,9 @@ static int check_signers(const struct bundle *b, struct err *err)
         return 0;
     }
     int rc = signature_allowed_signers(NULL, &allowed, err);
-    rc = rc != 0 ? rc : amendments_check_signers(b->program, b->lock, allowed, err);
+    if (rc == 0) {
+        rc = amendments_check_signers(b->program, b->lock, allowed, err);
+    }
     free(allowed);
     return rc;
 }
@@ -134,7 +138,9 @@ int bundle_load(const char *program_path, const char *lock_path, const char *ori
     struct strbuf text = STRBUF_INIT;
     *out = NULL;
     int rc = file_read(program_path, LAYOUT_GRID_MAX, &text, err);
-    rc = rc != 0 ? rc : bundle_load_text(&text, lock_path, origin, out, err);
+    if (rc == 0) {
+        rc = bundle_load_text(&text, lock_path, origin, out, err);
+    }
     strbuf_release(&text);
     return rc;
 }

@@ -41,11 +41,13 @@ int clocks_at_start(struct store *store, struct hosted *h, struct err *err)
     struct wall_time now = clock_wall();
     int64_t n = 0;
     int rc = store_journal_head(store, h->no, &head, &n, err);
-    rc = rc != 0 ? rc : store_journal(store, h->no, n, take_time, &h->latest, err);
-    if (rc == 0 && h->latest.ms - now.ms > SLACK_MS) {
+    if (rc != 0 || (rc = store_journal(store, h->no, n, take_time, &h->latest, err)) != 0) {
+        return rc;
+    }
+    if (h->latest.ms - now.ms > SLACK_MS) {
         note(h, "when the daemon started", now);
     }
-    return rc;
+    return 0;
 }
 
 void clocks_at_row(struct hosted *h, const struct state_row *row)

@@ -97,26 +97,24 @@ int mirror_load(struct store *store, struct hosted *h, const struct store_progra
     size_t n = 0;
     const struct plan_program *p = h->bundle->program;
     int rc = apparatus_load(store, h, row->status.verdict, err);
-    if (rc == 0) {
-        rc = store_task_rows(store, h->no, &rows, &n, err);
-    }
-    if (rc == 0 && n != program_n_tasks(p) + h->n_checks) {
-        free(rows);
-        rc = err_set(err, ERR_CORRUPT, "the store has %zu tasks, the program %zu", n,
-                     program_n_tasks(p) + h->n_checks);
-    }
-    if (rc != 0) {
+    if (rc != 0 || (rc = store_task_rows(store, h->no, &rows, &n, err)) != 0) {
         return rc;
+    }
+    if (n != program_n_tasks(p) + h->n_checks) {
+        free(rows);
+        return err_set(err, ERR_CORRUPT, "the store has %zu tasks, the program %zu", n,
+                       program_n_tasks(p) + h->n_checks);
     }
     hosted_set_tasks(h, rows, n);
     h->status = row->status;
     h->unverified = row->unverified_history;
     h->submitted = row->submitted;
-    rc = amended_verdict_head(store, h, h->verdict_head, err);
     struct past past = {h, live};
-    rc = rc != 0 ? rc : store_attempts(store, h->no, UINT32_MAX, take_past, &past, err);
-    rc = rc != 0 ? rc : load_pauses(store, h, err);
-    rc = rc != 0 ? rc : clocks_at_start(store, h, err);
-    rc = rc != 0 ? rc : store_live_attempts(store, h->no, take_attempt, live, err);
-    return rc != 0 ? rc : load_answered(store, h, live, err);
+    if ((rc = amended_verdict_head(store, h, h->verdict_head, err)) != 0 ||
+        (rc = store_attempts(store, h->no, UINT32_MAX, take_past, &past, err)) != 0 ||
+        (rc = load_pauses(store, h, err)) != 0 || (rc = clocks_at_start(store, h, err)) != 0 ||
+        (rc = store_live_attempts(store, h->no, take_attempt, live, err)) != 0) {
+        return rc;
+    }
+    return load_answered(store, h, live, err);
 }

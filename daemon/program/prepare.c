@@ -84,7 +84,9 @@ static int check_pinned(struct hosted *h, const struct bundle *b, struct err *er
         const struct pinned *item = &list.items[i];
         if (!item->command) {
             rc = lock_verify_path(h->pins, lock_file_digest(b->lock, item->name), item->path, err);
-            rc = rc == 0 ? 0 : err_wrap(err, "[pin] %s", item->name);
+            if (rc != 0) {
+                rc = err_wrap(err, "[pin] %s", item->name);
+            }
         }
     }
     pinned_release(&list);
@@ -443,7 +445,9 @@ static int make_folder(const struct prepare *p, struct err *err)
     char *task = path_folder(p->folder);
     const char *base = p->hosted->folder;
     int rc = p->cells_used ? 0 : dir_make_below(base, task, true, err);
-    rc = rc != 0 ? rc : dir_make_below(base, p->folder, false, err);
+    if (rc == 0) {
+        rc = dir_make_below(base, p->folder, false, err);
+    }
     free(task);
     return rc;
 }
@@ -453,23 +457,17 @@ int prepare_attempt(const struct prepare *p, struct strbuf *spec, enum core_star
 {
     char **argv = NULL;
     int rc = check_all(p, &argv, why, err);
-    if (rc == 0) {
-        rc = make_folder(p, err);
-        if (rc == 0) {
-            rc = write_task(p, err);
-        }
-        if (rc == 0) {
-            rc = write_line(p->folder, LAYOUT_EVENTS, NULL, err);
-        }
-        if (rc == 0) {
-            rc = add_spec(p, argv, spec, err);
-        }
-        if (rc != 0) {
-            *why = rc == ERR_NO_SPACE ? START_FAILED_NO_SPACE
-                   : rc == ERR_RANGE  ? START_FAILED_USER
-                                      : START_FAILED_HOST;
-        }
+    if (rc != 0) {
+        goto out;
     }
+    if ((rc = make_folder(p, err)) != 0 || (rc = write_task(p, err)) != 0 ||
+        (rc = write_line(p->folder, LAYOUT_EVENTS, NULL, err)) != 0 ||
+        (rc = add_spec(p, argv, spec, err)) != 0) {
+        *why = rc == ERR_NO_SPACE ? START_FAILED_NO_SPACE
+               : rc == ERR_RANGE  ? START_FAILED_USER
+                                  : START_FAILED_HOST;
+    }
+out:
     object_argv_free(argv);
     return rc;
 }

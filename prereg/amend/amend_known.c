@@ -101,19 +101,18 @@ static int check_result(const cJSON *result, struct err *err)
 {
     static const char *const texts[] = {"check", "stage", "model", "metric", "text"};
     int64_t n = 0;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(texts); i++) {
+    bool ok = cJSON_IsNumber(json_member(result, "expected")) &&
+              cJSON_IsNumber(json_member(result, "within")) &&
+              cJSON_IsBool(json_member(result, "holds")) &&
+              json_get_int(result, "attempt", 1, UINT32_MAX, &n, err) == 0 &&
+              json_get_int(result, "amendment", 0, UINT32_MAX, &n, err) == 0;
+    for (size_t i = 0; ok && i < ARRAY_LEN(texts); i++) {
         const char *text = NULL;
-        rc = json_get_string(result, texts[i], &text, err);
+        ok = json_get_string(result, texts[i], &text, err) == 0;
     }
-    rc = rc != 0 ? rc : json_get_int(result, "attempt", 1, UINT32_MAX, &n, err);
-    rc = rc != 0 ? rc : json_get_int(result, "amendment", 0, UINT32_MAX, &n, err);
-    bool numbers = cJSON_IsNumber(json_member(result, "expected")) &&
-                   cJSON_IsNumber(json_member(result, "within"));
-    return rc == 0 && numbers && cJSON_IsBool(json_member(result, "holds"))
-               ? 0
-               : err_set(err, ERR_LOCK,
-                         "its \"known\" has an element that is not the result of a check");
+    return ok ? 0
+              : err_set(err, ERR_LOCK,
+                        "its \"known\" has an element that is not the result of a check");
 }
 
 int amend_check_known(const cJSON *known, struct err *err)

@@ -76,14 +76,17 @@ int amendments_check_signers(const struct plan_program *p, const struct lock *lo
     const cJSON *a;
     int rc = lock_check_signer(p, lock, allowed_signers, &signer, err);
     signature_check_release(&signer);
+    if (rc != 0) {
+        return rc;
+    }
     cJSON_ArrayForEach(a, lock->amendments)
     {
         number++;
-        if (rc == 0) {
-            rc = amendment_check_signer(p, lock, a, allowed_signers, &signer, err);
-            signature_check_release(&signer);
-            rc = rc == 0 ? 0 : err_wrap(err, LAYOUT_AMENDMENTS "/%04zu.json", number);
+        rc = amendment_check_signer(p, lock, a, allowed_signers, &signer, err);
+        signature_check_release(&signer);
+        if (rc != 0) {
+            return err_wrap(err, LAYOUT_AMENDMENTS "/%04zu.json", number);
         }
     }
-    return rc;
+    return 0;
 }

@@ -231,7 +231,9 @@ cJSON *git_state(const char *folder, const char *const *own, struct strbuf *note
     int rc = read_commit(folder, s, &commit, &err);
     if (rc == 0 && commit != NULL) {
         rc = overrule_filters(folder, s, &err);
-        rc = rc == 0 ? read_clean(folder, own, s, &clean, &err) : rc;
+        if (rc == 0) {
+            rc = read_clean(folder, own, s, &clean, &err);
+        }
     }
     cJSON *state = NULL;
     if (rc != 0) {

@@ -347,24 +347,22 @@ static int verify_names(const struct plan_program *p, const struct lock *lock, s
 int lock_verify(const struct plan_program *p, const struct lock *lock, unsigned parts,
                 struct pin_cache *cache, struct strbuf *notes, struct err *err)
 {
-    int rc = 0;
     if ((parts & (LOCK_DATA | LOCK_FILES)) != 0 && imported_lock(lock)) {
         return err_set(err, ERR_LOCK,
                        "the lock was made for imported records: it pins no data and no worker, and "
                        "nothing runs under it");
     }
-    if ((parts & LOCK_PLAN) != 0) {
-        rc = verify_plan(p, lock, err);
-        rc = rc == 0 ? verify_names(p, lock, err) : rc;
+    int rc = 0;
+    if ((parts & LOCK_PLAN) != 0 &&
+        ((rc = verify_plan(p, lock, err)) != 0 || (rc = verify_names(p, lock, err)) != 0)) {
+        return rc;
     }
-    if (rc == 0 && (parts & LOCK_DATA) != 0) {
-        rc = verify_data(p, lock, (parts & LOCK_TELL_ABSENT) != 0, cache, err);
+    if ((parts & LOCK_DATA) != 0 &&
+        (rc = verify_data(p, lock, (parts & LOCK_TELL_ABSENT) != 0, cache, err)) != 0) {
+        return rc;
     }
-    if (rc == 0 && (parts & LOCK_FILES) != 0) {
-        rc = verify_files(p, lock, cache, notes, err);
+    if ((parts & LOCK_FILES) != 0 && (rc = verify_files(p, lock, cache, notes, err)) != 0) {
+        return rc;
     }
-    if (rc == 0 && (parts & LOCK_PINS) != 0) {
-        rc = verify_pins(p, lock, cache, err);
-    }
-    return rc;
+    return (parts & LOCK_PINS) != 0 ? verify_pins(p, lock, cache, err) : 0;
 }

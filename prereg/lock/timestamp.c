@@ -186,12 +186,14 @@ int timestamp_check(const char *of_path, const char *tsr_path, const char *ca_pa
         return err_set(err, ERR_NOT_FOUND, "%s: no such certificates", ca_path);
     }
     int rc = digest_of(of_path, hex, err);
-    rc = rc == 0 ? file_read(tsr_path, LAYOUT_TSR_MAX, &response, err) : rc;
-    if (rc == 0) {
-        rc = read_token(&response, out, &seconds, err);
-        rc = rc == 0 ? verify(&response, hex, ca_path, seconds, err) : rc;
-        rc = rc == 0 ? 0 : err_wrap(err, "%s", tsr_path);
+    if (rc != 0 || (rc = file_read(tsr_path, LAYOUT_TSR_MAX, &response, err)) != 0) {
+        goto out;
     }
+    if (read_token(&response, out, &seconds, err) != 0 ||
+        verify(&response, hex, ca_path, seconds, err) != 0) {
+        rc = err_wrap(err, "%s", tsr_path);
+    }
+out:
     if (rc != 0) {
         timestamp_check_release(out);
     }

@@ -76,11 +76,12 @@ static int digest_command(const struct plan_program *p, size_t stage, char hex[D
         }
         free(path);
     }
-    rc = rc == 0 ? json_canonical(o, &text, err) : rc;
-    if (rc == 0) {
-        sum = digest_bytes(text.buf, text.len);
-        digest_hex(&sum, hex);
+    if (rc != 0 || (rc = json_canonical(o, &text, err)) != 0) {
+        goto out;
     }
+    sum = digest_bytes(text.buf, text.len);
+    digest_hex(&sum, hex);
+out:
     strbuf_release(&text);
     cJSON_Delete(o);
     return rc;
@@ -130,15 +131,17 @@ static int list_append(const char *path, const struct plan_program *p, const str
     }
     char *folder = path_folder(path);
     int rc = dir_make(folder, 0700, err);
-    int fd =
-        rc != 0 ? -1 : open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (rc == 0 && fd < 0) {
+    if (rc != 0) {
+        goto out;
+    }
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0) {
         rc = err_set_errno(err, errno, "open %s", path);
+        goto out;
     }
-    rc = rc == 0 ? file_write_all(fd, text.buf, text.len, err) : rc;
-    if (fd >= 0) {
-        (void)close(fd);
-    }
+    rc = file_write_all(fd, text.buf, text.len, err);
+    (void)close(fd);
+out:
     free(folder);
     strbuf_release(&text);
     return rc;

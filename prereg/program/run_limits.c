@@ -48,15 +48,16 @@ static int read_deadlines(const cJSON *table, struct run_limits *out, struct err
 /* Limits that the table does not have keep their value in *out. */
 static int read_table(const cJSON *table, struct run_limits *out, struct err *err)
 {
-    int rc = read_memory(table, &out->of[RUN_MEMORY], err);
-    rc = rc != 0 ? rc : read_text(table, NAMES[RUN_TIME], text_to_ms, &out->of[RUN_TIME], err);
-    rc = rc != 0 ? rc
-                 : json_opt_int(table, NAMES[RUN_CRASHES], 0, RUN_BUDGET_MAX, &out->of[RUN_CRASHES],
-                                err);
-    rc = rc != 0 ? rc
-                 : json_opt_int(table, NAMES[RUN_ATTEMPTS], 1, RUN_BUDGET_MAX,
-                                &out->of[RUN_ATTEMPTS], err);
-    return rc != 0 ? rc : read_deadlines(table, out, err);
+    int64_t *of = out->of;
+    int rc = read_memory(table, &of[RUN_MEMORY], err);
+    if (rc != 0 || (rc = read_text(table, NAMES[RUN_TIME], text_to_ms, &of[RUN_TIME], err)) != 0 ||
+        (rc = json_opt_int(table, NAMES[RUN_CRASHES], 0, RUN_BUDGET_MAX, &of[RUN_CRASHES], err)) !=
+            0 ||
+        (rc = json_opt_int(table, NAMES[RUN_ATTEMPTS], 1, RUN_BUDGET_MAX, &of[RUN_ATTEMPTS],
+                           err)) != 0) {
+        return rc;
+    }
+    return read_deadlines(table, out, err);
 }
 
 int run_limits_read(const cJSON *run, const char *stage, struct run_limits *out, struct err *err)
@@ -66,9 +67,8 @@ int run_limits_read(const cJSON *run, const char *stage, struct run_limits *out,
     out->of[RUN_CRASHES] = RUN_CRASHES_DEFAULT;
     out->of[RUN_ATTEMPTS] = RUN_ATTEMPTS_DEFAULT;
     int rc = run == NULL ? 0 : read_table(run, out, err);
-    if (rc == 0 && own != NULL) {
-        rc = read_table(own, out, err);
-        rc = rc == 0 ? 0 : err_wrap(err, "%s", stage);
+    if (rc == 0 && own != NULL && read_table(own, out, err) != 0) {
+        rc = err_wrap(err, "%s", stage);
     }
     return rc == 0 ? 0 : err_wrap(err, "[run]");
 }

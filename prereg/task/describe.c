@@ -350,7 +350,9 @@ int describe_run(const struct plan_program *p, const struct describe_how *how, s
     a.answers = json_object();
     a.said = json_object();
     rc = dir_make(a.work, 0700, err);
-    rc = rc == 0 ? ask_all(&a, out->json, err) : rc;
+    if (rc == 0) {
+        rc = ask_all(&a, out->json, err);
+    }
     if (rc == 0) {
         check_solved(&a, out->json);
     }

@@ -54,7 +54,9 @@ static int take_time(void *ctx, int64_t seq, const char *line, struct err *err)
     const char *text = NULL;
     (void)seq;
     int rc = json_parse(line, strlen(line), &row, err);
-    rc = rc == 0 ? json_get_string(row, "time", &text, err) : rc;
+    if (rc == 0) {
+        rc = json_get_string(row, "time", &text, err);
+    }
     if (rc == 0) {
         (void)clock_wall_parse(text, time);
     }
@@ -68,7 +70,9 @@ static int put_last(struct listing *l, const struct store_program *p, cJSON *o, 
     int64_t n = 0;
     struct wall_time last = {0};
     int rc = store_journal_head(l->store, p->no, &head, &n, err);
-    rc = rc == 0 ? store_journal(l->store, p->no, n, take_time, &last, err) : rc;
+    if (rc == 0) {
+        rc = store_journal(l->store, p->no, n, take_time, &last, err);
+    }
     put_time(o, "last", last);
     return rc;
 }
@@ -192,7 +196,9 @@ static int put_summary(struct listing *l, const struct store_program *p, cJSON *
     put_verdict(o, &p->status);
     json_put_bool(o, "paused", p->status.paused != 0 && !p->status.verdict);
     put_time(o, "submitted", p->submitted);
-    rc = rc == 0 ? put_last(l, p, o, err) : rc;
+    if (rc == 0) {
+        rc = put_last(l, p, o, err);
+    }
     json_put_bool(o, "unverified", p->unverified_history);
     json_put_bool(o, "removed", p->status.removed);
     return rc;
@@ -298,7 +304,9 @@ static int list_all(struct listing *l, struct err *err)
         return err_set(err, ERR_NOT_FOUND, "%.180s: there is no such state folder", l->state);
     }
     int rc = store_open(l->state, STORE_READER, &l->store, &why);
-    rc = rc == 0 ? store_programs(l->store, list_one, l, &why) : rc;
+    if (rc == 0) {
+        rc = store_programs(l->store, list_one, l, &why);
+    }
     store_close(l->store);
     l->store = NULL;
     if (rc != 0) {

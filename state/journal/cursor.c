@@ -145,7 +145,9 @@ int journal_replay(struct journal_cursor *from, struct journal_chain *chain, jou
             row.line.json = json;
             rc = extend(&next, &row, &scratch, err);
         }
-        rc = rc == 0 ? fn(ctx, &row, err) : rc;
+        if (rc == 0) {
+            rc = fn(ctx, &row, err);
+        }
         cJSON_Delete(json);
         if (rc != 0) {
             break;

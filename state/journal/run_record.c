@@ -317,8 +317,10 @@ static int take_settings(struct run_record *r, int64_t row, const cJSON *line, s
     const char *text = NULL;
     cJSON *run = NULL;
     int rc = json_get_string(line, "detail", &text, err);
-    rc = rc == 0 ? json_parse(text, strlen(text), &run, err) : rc;
-    rc = rc == 0 ? run_record_set(r, row, run, err) : rc;
+    if (rc != 0 || (rc = json_parse(text, strlen(text), &run, err)) != 0) {
+        return rc;
+    }
+    rc = run_record_set(r, row, run, err);
     cJSON_Delete(run);
     return rc;
 }
@@ -333,14 +335,17 @@ int run_record_take_line(struct run_record *r, int64_t row, const char *text, bo
         return 0;
     }
     int rc = json_parse(text, strlen(text), &line, err);
-    rc = rc == 0 ? line_to_row(line, 1, &parsed, err) : rc;
-    if (rc == 0 && parsed.kind == ROW_SUBMITTED) {
+    if (rc != 0 || (rc = line_to_row(line, 1, &parsed, err)) != 0) {
+        goto out;
+    }
+    if (parsed.kind == ROW_SUBMITTED) {
         rc = run_record_set(r, row, json_member(line, "run"), err);
-    } else if (rc == 0 && parsed.kind == ROW_RUN_SETTINGS) {
+    } else if (parsed.kind == ROW_RUN_SETTINGS) {
         rc = take_settings(r, row, line, err);
-    } else if (rc == 0 && row_kind_is_of_task(parsed.kind)) {
+    } else if (row_kind_is_of_task(parsed.kind)) {
         run_record_take(r, line, &parsed);
     }
+out:
     cJSON_Delete(line);
     return rc == 0 ? 0 : err_wrap(err, "row %lld of the journal", (long long)row);
 }

@@ -253,7 +253,9 @@ static int take_one(struct rebuilding *r, uint32_t task, const struct found_task
     if (!known) {
         rc = make_ready(r, task, err);
         r->tasks[task].n_attempts = a->name.no;
-        rc = rc == 0 ? put(r, &row, TASK_STARTING, err) : rc;
+        if (rc == 0) {
+            rc = put(r, &row, TASK_STARTING, err);
+        }
     }
     if (rc == 0 && (done || exit != NULL || i + 1 < f->n)) {
         read_exit(exit, &row.attempt);

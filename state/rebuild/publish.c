@@ -136,9 +136,12 @@ int rebuild_write_journal(struct rebuilding *r, struct err *err)
     }
     r->adds_rows = f->bytes > r->n_bytes;
     char *path = path_join(r->folder, NEW_JOURNAL);
-    rc = file_writer_open(&w, path, 0600, err);
-    rc = rc != 0 ? rc : store_journal(r->store, r->no, 1, write_line, &w, err);
-    rc = rc != 0 ? rc : file_writer_publish(&w, err);
+    if ((rc = file_writer_open(&w, path, 0600, err)) != 0 ||
+        (rc = store_journal(r->store, r->no, 1, write_line, &w, err)) != 0) {
+        goto out;
+    }
+    rc = file_writer_publish(&w, err);
+out:
     file_writer_release(&w);
     free(path);
     return rc;
@@ -173,7 +176,9 @@ static int publish_journal(const struct rebuilding *r, struct err *err)
         if (rc == 0 && rename(made, path) != 0) {
             rc = err_set_errno(err, errno, "put %s in place", path);
         }
-        rc = rc != 0 ? rc : dir_sync(r->folder, err);
+        if (rc == 0) {
+            rc = dir_sync(r->folder, err);
+        }
     }
     free(path);
     free(made);

@@ -58,22 +58,17 @@ static int load_program(struct rebuilding *r, struct err *err)
     char *origin = origin_of(r, path);
     diag_init(&diag, path);
     int rc = file_read(path, LAYOUT_GRID_MAX, &text, err);
-    if (rc == 0) {
-        rc = program_parse(text.buf, text.len, origin, &r->program, &diag, err);
+    if (rc != 0 || (rc = program_parse(text.buf, text.len, origin, &r->program, &diag, err)) != 0 ||
+        (rc = lock_read_amended(r->folder, &r->lock, err)) != 0 ||
+        (rc = lock_verify(r->program, r->lock, LOCK_PLAN, NULL, NULL, err)) != 0) {
+        goto out;
     }
-    if (rc == 0) {
-        rc = lock_read_amended(r->folder, &r->lock, err);
+    char *id = lock_program_id(r->lock);
+    if (strcmp(id, r->id) != 0) {
+        rc = err_set(err, ERR_LOCK, "its lock is that of %s", id);
     }
-    if (rc == 0) {
-        rc = lock_verify(r->program, r->lock, LOCK_PLAN, NULL, NULL, err);
-    }
-    if (rc == 0) {
-        char *id = lock_program_id(r->lock);
-        if (strcmp(id, r->id) != 0) {
-            rc = err_set(err, ERR_LOCK, "its lock is that of %s", id);
-        }
-        free(id);
-    }
+    free(id);
+out:
     diag_release(&diag);
     strbuf_release(&text);
     free(origin);
@@ -143,11 +138,13 @@ static int replay_row(void *ctx, const struct journal_row *row, struct err *err)
     static const char MARK[] = "\"detail\":\"" REBUILD_UNVERIFIED;
     struct rebuilding *r = ctx;
     int rc = row->seq == 1 ? check_first(r, row->line.json, err) : 0;
-    rc = rc != 0 ? rc : apply_line(r->store, r->no, row, err);
-    if (rc == 0 && memmem(row->line.text, row->line.len, MARK, sizeof(MARK) - 1) != NULL) {
+    if (rc != 0 || (rc = apply_line(r->store, r->no, row, err)) != 0) {
+        return rc;
+    }
+    if (memmem(row->line.text, row->line.len, MARK, sizeof(MARK) - 1) != NULL) {
         rebuild_note(r, "it was rebuilt from files before");
     }
-    return rc;
+    return 0;
 }
 
 static int replay_lines(struct rebuilding *r, const struct strbuf *text, struct err *err)
@@ -201,26 +198,16 @@ static int replay(struct rebuilding *r, const struct strbuf *text, bool *own, st
         return rc;
     }
     r->store->replaying = true;
-    rc = create(r, err);
-    if (rc == 0) {
-        rc = replay_lines(r, text, err);
-    }
-    if (rc == 0) {
-        rc = check_head(r, err);
-    }
-    if (rc == 0) {
-        rc = apply_settle(r->store, r->no, err);
-    }
-    if (rc == 0) {
-        rc = store_apparatus_sync(r->store, r->no, r->program, err);
-    }
-    if (rc == 0) {
-        rc = store_commit(r->store, err);
-        *own = rc != 0;
-    } else {
+    if ((rc = create(r, err)) != 0 || (rc = replay_lines(r, text, err)) != 0 ||
+        (rc = check_head(r, err)) != 0 || (rc = apply_settle(r->store, r->no, err)) != 0 ||
+        (rc = store_apparatus_sync(r->store, r->no, r->program, err)) != 0) {
         *own = database_failed(r->store);
         store_rollback(r->store);
+        goto out;
     }
+    rc = store_commit(r->store, err);
+    *own = rc != 0;
+out:
     r->store->replaying = false;
     return rc;
 }
@@ -307,22 +294,11 @@ static int rebuild_one(struct rebuilding *r, struct err *err)
     }
     rebuild_heal_amendments(r);
     int rc = load_program(r, err);
-    if (rc == 0) {
-        rc = rebuild_journal(r, err);
+    if (rc != 0 || (rc = rebuild_journal(r, err)) != 0 || (rc = rebuild_from_files(r, err)) != 0 ||
+        (rc = rebuild_check_noted(r, err)) != 0 || (rc = mark_unverified(r, err)) != 0) {
+        return rc;
     }
-    if (rc == 0) {
-        rc = rebuild_from_files(r, err);
-    }
-    if (rc == 0) {
-        rc = rebuild_check_noted(r, err);
-    }
-    if (rc == 0) {
-        rc = mark_unverified(r, err);
-    }
-    if (rc == 0) {
-        rc = rebuild_write_journal(r, err);
-    }
-    return rc;
+    return rebuild_write_journal(r, err);
 }
 
 /* ---- the folder ---- */
@@ -425,6 +401,20 @@ static int refuse_new_rows(const struct rebuilding *all, size_t n, struct err *e
     return 0;
 }
 
+/* Fills the new database from journals and files; `whole` refuses what would add rows. */
+static int rebuild_tables(struct store *store, bool whole, struct rebuilding **all, size_t *n,
+                          struct err *err)
+{
+    int rc = find_programs(store, all, n, err);
+    if (rc != 0 || (rc = rebuild_all(*all, *n, err)) != 0) {
+        return rc;
+    }
+    if (whole && (rc = refuse_new_rows(*all, *n, err)) != 0) {
+        return rc;
+    }
+    return sql_exec(store->db, "PRAGMA wal_checkpoint(TRUNCATE)", err);
+}
+
 static int rebuild_state(const char *state_dir, bool whole, rebuild_fn *fn, void *ctx,
                          struct err *err)
 {
@@ -437,32 +427,30 @@ static int rebuild_state(const char *state_dir, bool whole, rebuild_fn *fn, void
     size_t n = 0;
     char *local = tenure_local_folder(state_dir);
     int rc = check_tenure(state_dir, err);
-    rc = rc != 0 ? rc : lock_and_clear(local, err);
-    rc = rc != 0 ? rc : rebuild_check_space(state_dir, local, err);
-    if (rc == 0) {
-        rc = store_connect(state_dir, REBUILD_DATABASE, STORE_OWNER, &store, err);
-        if (rc != 0 && rc != ERR_BUSY) {
+    if (rc != 0 || (rc = lock_and_clear(local, err)) != 0 ||
+        (rc = rebuild_check_space(state_dir, local, err)) != 0) {
+        free(local);
+        return rc;
+    }
+    rc = store_connect(state_dir, REBUILD_DATABASE, STORE_OWNER, &store, err);
+    if (rc != 0) {
+        if (rc != ERR_BUSY) {
             rebuild_discard(local, NULL, 0);
         }
-    }
-    if (rc != 0) {
         free(local);
         return rc;
     }
     store->detached = true;
-    rc = find_programs(store, &all, &n, err);
-    rc = rc != 0 ? rc : rebuild_all(all, n, err);
-    rc = rc == 0 && whole ? refuse_new_rows(all, n, err) : rc;
-    if (rc == 0) {
-        rc = sql_exec(store->db, "PRAGMA wal_checkpoint(TRUNCATE)", err);
-    }
+    rc = rebuild_tables(store, whole, &all, &n, err);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         rc = tell(&all[i], fn, ctx, err);
     }
     int lock_fd = store->lock_fd; /* kept until the new one is in place */
     store->lock_fd = -1;
     store_close(store);
-    rc = rc != 0 ? rc : rebuild_publish(local, all, n, err);
+    if (rc == 0) {
+        rc = rebuild_publish(local, all, n, err);
+    }
     if (rc != 0) {
         rebuild_discard(local, all, n);
     }

@@ -224,8 +224,10 @@ int rebuild_check_noted(struct rebuilding *r, struct err *err)
 {
     assert(r != NULL);
     int rc = check_noted_head(r, err);
-    rc = rc != 0 ? rc : check_provenance(r, err);
-    return rc != 0 ? rc : check_verdict(r, err);
+    if (rc != 0 || (rc = check_provenance(r, err)) != 0) {
+        return rc;
+    }
+    return check_verdict(r, err);
 }
 
 int rebuild_from_files(struct rebuilding *r, struct err *err)
@@ -233,9 +235,8 @@ int rebuild_from_files(struct rebuilding *r, struct err *err)
     assert(r != NULL);
     size_t n = 0;
     int rc = store_task_rows(r->store, r->no, &r->tasks, &n, err);
-    rc = rc != 0 ? rc : store_apparatus(r->store, r->no, take_check, r, err);
-    rc = rc != 0 ? rc : read_status(r, err);
-    if (rc != 0) {
+    if (rc != 0 || (rc = store_apparatus(r->store, r->no, take_check, r, err)) != 0 ||
+        (rc = read_status(r, err)) != 0) {
         return rc;
     }
     if (n != program_n_tasks(r->program) + r->n_checks) {

@@ -63,7 +63,9 @@ static int take_line(void *ctx, int64_t seq, const char *line, struct err *err)
         return 0;
     }
     int rc = json_parse(line, strlen(line), &json, err);
-    rc = rc != 0 ? rc : line_to_row(json, w->program, &row, err);
+    if (rc == 0) {
+        rc = line_to_row(json, w->program, &row, err);
+    }
     if (rc == 0 && row.kind != ROW_SUBMITTED) {
         take_row(w, &row);
     }

@@ -93,15 +93,16 @@ static int find_or_append(struct store *store, uint32_t program, const char *nam
 {
     int rc = ask_int(store, "SELECT task FROM apparatus WHERE program=?1 AND name=?2", program,
                      name, task, err);
-    if (rc == 0 && *task < 0) {
-        rc = ask_int(store, "SELECT task FROM apparatus WHERE program=?1 AND name=?2 ORDER BY task",
-                     program, "", task, err);
+    if (rc != 0 || *task >= 0) {
+        return rc;
     }
-    if (rc == 0 && *task < 0) {
-        rc = next_free(store, program, task, err);
-        rc = rc != 0 ? rc : append(store, program, *task, err);
+    rc = ask_int(store, "SELECT task FROM apparatus WHERE program=?1 AND name=?2 ORDER BY task",
+                 program, "", task, err);
+    if (rc != 0 || *task >= 0) {
+        return rc;
     }
-    return rc;
+    rc = next_free(store, program, task, err);
+    return rc != 0 ? rc : append(store, program, *task, err);
 }
 
 int store_apparatus_sync(struct store *store, uint32_t program, const struct plan_program *p,

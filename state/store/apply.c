@@ -148,23 +148,26 @@ static int apply_tables(struct store *store, const struct state_row *row, struct
                        row_kind_name(row->kind), task_state_name(row->from),
                        task_state_name(row->after.state));
     }
+    const bool of_attempt = row->kind == ROW_ATTEMPT_STARTED || row->kind == ROW_ATTEMPT_RUNNING ||
+                            row->kind == ROW_ATTEMPT_ENDED || row->kind == ROW_PROGRESS;
     int rc = 0;
-    if (store->replaying && row->apparatus != NULL) {
-        rc = apparatus_take_line(store, row, err);
+    if (store->replaying && row->apparatus != NULL &&
+        (rc = apparatus_take_line(store, row, err)) != 0) {
+        return rc;
     }
-    if (rc == 0 && row->kind == ROW_APPARATUS_AGAIN) {
-        rc = apparatus_forget_result(store, row, err);
+    if (row->kind == ROW_APPARATUS_AGAIN && (rc = apparatus_forget_result(store, row, err)) != 0) {
+        return rc;
     }
-    if (rc == 0 && row->kind == ROW_RESULT_LOST) {
-        rc = forget_result(store, row, err);
+    if (row->kind == ROW_RESULT_LOST && (rc = forget_result(store, row, err)) != 0) {
+        return rc;
     }
-    rc = rc != 0 ? rc : update_task(store, row, err);
-    bool of_attempt = row->kind == ROW_ATTEMPT_STARTED || row->kind == ROW_ATTEMPT_RUNNING ||
-                      row->kind == ROW_ATTEMPT_ENDED || row->kind == ROW_PROGRESS;
-    if (rc == 0 && of_attempt) {
-        rc = write_attempt(store, row, err);
+    if ((rc = update_task(store, row, err)) != 0) {
+        return rc;
     }
-    return rc == 0 && row->has_result ? insert_result(store, row, err) : rc;
+    if (of_attempt && (rc = write_attempt(store, row, err)) != 0) {
+        return rc;
+    }
+    return row->has_result ? insert_result(store, row, err) : 0;
 }
 
 int apply_row(struct store *store, const struct state_row *row, struct err *err)
@@ -187,9 +190,11 @@ int apply_line(struct store *store, uint32_t program, const struct journal_row *
     struct journal_file *f = NULL;
     struct state_row parsed;
     int rc = line_to_row(row->line.json, program, &parsed, err);
-    rc = rc != 0 ? rc : journal_file_get(store, program, &f, err);
-    rc = rc != 0 ? rc : journal_file_adopt(store, f, row, parsed.time, err);
-    return rc != 0 ? rc : apply_row(store, &parsed, err);
+    if (rc != 0 || (rc = journal_file_get(store, program, &f, err)) != 0 ||
+        (rc = journal_file_adopt(store, f, row, parsed.time, err)) != 0) {
+        return rc;
+    }
+    return apply_row(store, &parsed, err);
 }
 
 int store_apply(struct store *store, const struct state_row *rows, size_t n, struct err *err)

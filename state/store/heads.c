@@ -72,7 +72,9 @@ int heads_read(const char *dir, struct heads *out, struct err *err)
     *out = (struct heads){0};
     enum file_kind kind = FILE_ABSENT;
     int rc = file_look(path, &kind, err);
-    rc = rc != 0 || kind == FILE_ABSENT ? rc : file_read(path, HEADS_MAX, &text, err);
+    if (rc == 0 && kind != FILE_ABSENT) {
+        rc = file_read(path, HEADS_MAX, &text, err);
+    }
     for (size_t at = 0; rc == 0 && at + SLOT <= text.len; at += SLOT) {
         ARRAY_GROW(out->items, out->n, out->cap);
         struct journal_head *h = &out->items[out->n];

@@ -154,22 +154,28 @@ static int heal_longer(struct store *store, struct journal_file *f, struct err *
     struct strbuf last = STRBUF_INIT;
     struct strbuf tail = STRBUF_INIT;
     int rc = table_lines(store, f, f->committed.n_rows, &last, err);
-    if (rc == 0 && (int64_t)last.len > f->bytes) {
-        rc = broken(store, f, err);
+    if (rc != 0) {
+        goto out;
     }
-    if (rc == 0) {
-        rc = read_tail(f->path, f->bytes - (int64_t)last.len, &tail, err);
+    if ((int64_t)last.len > f->bytes) {
+        rc = broken(store, f, err);
+        goto out;
+    }
+    if ((rc = read_tail(f->path, f->bytes - (int64_t)last.len, &tail, err)) != 0) {
+        goto out;
     }
     /* The table's last line must end where the file did when the two last agreed. */
-    if (rc == 0 && (tail.len < last.len || memcmp(tail.buf, last.buf, last.len) != 0)) {
+    if (tail.len < last.len || memcmp(tail.buf, last.buf, last.len) != 0) {
         rc = broken(store, f, err);
+        goto out;
     }
-    if (rc == 0 && tail.len > last.len) {
+    if (tail.len > last.len) {
         struct strbuf fresh = STRBUF_INIT;
         strbuf_add(&fresh, tail.buf + last.len, tail.len - last.len);
         rc = take_over(store, f, &fresh, err);
         strbuf_release(&fresh);
     }
+out:
     strbuf_release(&last);
     strbuf_release(&tail);
     return rc;
@@ -288,7 +294,9 @@ int journal_heal(struct store *store, struct err *err)
             rc = heal_file(store, f, err);
         }
         journal_files_forget(store);
-        rc = rc != 0 ? rc : check_history(store, numbers[i], err);
+        if (rc == 0) {
+            rc = check_history(store, numbers[i], err);
+        }
     }
     free(numbers);
     return rc == 0 ? check_attempts(store, err) : rc;

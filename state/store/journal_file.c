@@ -115,8 +115,7 @@ int journal_file_add(struct store *store, uint32_t program, cJSON *body, struct 
     assert(store->open_transaction && !store->replaying);
     struct journal_file *f = NULL;
     int rc = journal_file_get(store, program, &f, err);
-    rc = rc != 0 ? rc : line_lift_time(body, &f->last_time, err);
-    if (rc != 0) {
+    if (rc != 0 || (rc = line_lift_time(body, &f->last_time, err)) != 0) {
         return rc;
     }
     const size_t from = f->pending.len;

@@ -66,13 +66,15 @@ static int read_program(sqlite3_stmt *stmt, struct store_program *out, struct er
         .unverified_history = sql_col_int(stmt, 8) != 0,
     };
     int rc = digest_from_hex(sql_col_text(stmt, 3), &out->root, err);
-    rc = rc != 0 ? rc : digest_from_hex(sql_col_text(stmt, 4), &out->head, err);
-    rc = rc != 0 ? rc : statement_read(stmt, 9, &PROGRAM_COLUMNS, &out->status, err);
-    if (rc == 0 && out->status.verdict && digest_is_zero(&out->status.verdict_digest)) {
-        rc = err_set(err, ERR_CORRUPT, "the database has a verdict of %s without its digest",
-                     out->id);
+    if (rc != 0 || (rc = digest_from_hex(sql_col_text(stmt, 4), &out->head, err)) != 0 ||
+        (rc = statement_read(stmt, 9, &PROGRAM_COLUMNS, &out->status, err)) != 0) {
+        return rc;
     }
-    return rc;
+    if (out->status.verdict && digest_is_zero(&out->status.verdict_digest)) {
+        return err_set(err, ERR_CORRUPT, "the database has a verdict of %s without its digest",
+                       out->id);
+    }
+    return 0;
 }
 
 static int visit_program(sqlite3_stmt *stmt, const struct query *q, struct err *err)

@@ -40,7 +40,9 @@ int run_record_read(struct store *store, uint32_t program, const struct plan_pro
     assert(store != NULL && out != NULL);
     struct run_reading k = {.record = run_record_create(p), .program = program};
     int rc = store_runs(store, program, see_change, &k, err);
-    rc = rc == 0 ? store_journal(store, program, 1, take_line, &k, err) : rc;
+    if (rc == 0) {
+        rc = store_journal(store, program, 1, take_line, &k, err);
+    }
     if (rc != 0) {
         run_record_free(k.record);
         k.record = NULL;

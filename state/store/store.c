@@ -12,9 +12,7 @@ int store_open(const char *state_dir, enum store_mode mode, struct store **out, 
     if (rc != 0 || mode == STORE_READER) {
         return rc;
     }
-    rc = heads_open(*out, err);
-    rc = rc != 0 ? rc : journal_heal(*out, err);
-    if (rc != 0) {
+    if ((rc = heads_open(*out, err)) != 0 || (rc = journal_heal(*out, err)) != 0) {
         store_close(*out);
         *out = NULL;
     }
@@ -39,8 +37,11 @@ int store_check_journal(const char *state_dir, uint32_t program, int64_t n_rows,
     struct store *store = NULL;
     struct journal_file *f = NULL;
     int rc = store_open(state_dir, STORE_READER, &store, err);
-    rc = rc != 0 ? rc : journal_file_get(store, program, &f, err);
-    rc = rc != 0 ? rc : journal_check(store, program, n_rows, f->path, err);
+    if (rc != 0 || (rc = journal_file_get(store, program, &f, err)) != 0) {
+        goto out;
+    }
+    rc = journal_check(store, program, n_rows, f->path, err);
+out:
     store_close(store);
     return rc;
 }
@@ -51,9 +52,12 @@ int store_check_history(const char *state_dir, uint32_t program, struct err *err
     struct store *store = NULL;
     struct journal_file *f = NULL;
     int rc = store_open(state_dir, STORE_READER, &store, err);
-    rc = rc != 0 ? rc : journal_file_get(store, program, &f, err);
-    rc = rc != 0 ? rc : journal_check(store, program, f->committed.n_rows, f->path, err);
-    rc = rc != 0 ? rc : journal_check_end(store, f, err);
+    if (rc != 0 || (rc = journal_file_get(store, program, &f, err)) != 0 ||
+        (rc = journal_check(store, program, f->committed.n_rows, f->path, err)) != 0) {
+        goto out;
+    }
+    rc = journal_check_end(store, f, err);
+out:
     store_close(store);
     return rc;
 }

@@ -85,11 +85,8 @@ int store_commit(struct store *store, struct err *err)
 {
     assert(store->open_transaction);
     int rc = store->guard == NULL ? 0 : store->guard(store->guard_ctx, err);
-    rc = rc != 0 ? rc : journal_files_write(store, err);
-    if (rc == 0) {
-        rc = run_stmt(store, STMT_COMMIT, err);
-    }
-    if (rc != 0) {
+    if (rc != 0 || (rc = journal_files_write(store, err)) != 0 ||
+        (rc = run_stmt(store, STMT_COMMIT, err)) != 0) {
         store_rollback(store);
         return rc;
     }

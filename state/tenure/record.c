@@ -152,17 +152,21 @@ static int read_record(const char *path, int64_t number, struct tenure *out, str
     cJSON *o = NULL;
     *out = (struct tenure){0};
     int rc = shared_read(path, RECORD_MAX, &text, err);
-    if (rc == 0) {
-        rc = json_parse(text.buf, text.len, &o, err);
-        rc = rc != 0 ? rc : get_all(o, out, err);
-        if (rc == 0 && out->number != number) {
-            rc = err_set(err, ERR_CORRUPT, "\"number\" is not that of its name");
-        }
-        if (rc != 0) {
-            err->code = rc = ERR_CORRUPT;
-            (void)err_wrap(err, "%s", path);
-        }
+    if (rc != 0) {
+        goto out;
     }
+    rc = json_parse(text.buf, text.len, &o, err);
+    if (rc == 0) {
+        rc = get_all(o, out, err);
+    }
+    if (rc == 0 && out->number != number) {
+        rc = err_set(err, ERR_CORRUPT, "\"number\" is not that of its name");
+    }
+    if (rc != 0) {
+        err->code = rc = ERR_CORRUPT;
+        (void)err_wrap(err, "%s", path);
+    }
+out:
     cJSON_Delete(o);
     strbuf_release(&text);
     return rc;
@@ -200,17 +204,22 @@ static int write_temp(const char *temp, const struct tenure *t, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
     int rc = write_json(t, &text, err);
-    int fd = rc == 0 ? open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
-    if (rc == 0 && fd < 0) {
-        rc = err_set_errno(err, errno, "create %s", temp);
+    if (rc != 0) {
+        goto out;
     }
-    rc = rc != 0 ? rc : file_write_all(fd, text.buf, text.len, err);
+    int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) {
+        rc = err_set_errno(err, errno, "create %s", temp);
+        goto out;
+    }
+    rc = file_write_all(fd, text.buf, text.len, err);
     if (rc == 0 && fsync(fd) != 0) {
         rc = err_set_errno(err, errno, "sync %s", temp);
     }
-    if (fd >= 0 && close(fd) != 0 && rc == 0) {
+    if (close(fd) != 0 && rc == 0) {
         rc = err_set_errno(err, errno, "write %s", temp);
     }
+out:
     strbuf_release(&text);
     return rc;
 }
@@ -268,10 +277,16 @@ int tenure_claim(const char *state, struct tenure *t, struct err *err)
     t->released = false;
     clock_wall_text(clock_wall(), t->time);
     int rc = dir_make_durable(folder, 0700, err);
-    rc = rc != 0 ? rc : write_temp(temp, t, err);
-    rc = rc != 0 ? rc : link_once(temp, path, err);
+    if (rc == 0) {
+        rc = write_temp(temp, t, err);
+    }
+    if (rc == 0) {
+        rc = link_once(temp, path, err);
+    }
     (void)unlink(temp);
-    rc = rc != 0 ? rc : dir_sync(folder, err);
+    if (rc == 0) {
+        rc = dir_sync(folder, err);
+    }
     if (rc == 0) {
         remove_older(state, t->number);
     }

@@ -107,7 +107,9 @@ int verdict_compute(const struct evidence *e, const char *root, const char *head
     int rc = rules_compile(e->program, &rules, &diag, err);
     /* 1. The table has one row for every combination. Imported and replayed programs may never have
      * been checked, and a table with a hole could fire no row at all. */
-    rc = rc == 0 ? table_is_total(e->program, err) : rc;
+    if (rc == 0) {
+        rc = table_is_total(e->program, err);
+    }
     if (rc == 0) {
         judge(out, e, &rules, digests);
     }

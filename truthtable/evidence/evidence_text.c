@@ -113,13 +113,15 @@ int evidence_read_text(struct evidence *e, const char *text, size_t len, struct 
     json_pull_init(&r.pull, text, len, true);
     r.head = json_arena_new(&r.head_arena, cJSON_Object);
     int rc = read_members(&r, err);
-    rc = rc == 0 ? evidence_check_head(e, r.head, &label, err) : rc;
-    if (rc == 0 && !r.has_records) {
+    if (rc != 0 || (rc = evidence_check_head(e, r.head, &label, err)) != 0) {
+        goto out;
+    }
+    if (!r.has_records) {
         rc = err_set(err, ERR_SYNTAX, "\"records\" is missing");
+        goto out;
     }
-    if (rc == 0) {
-        e->label = arena_strdup(&e->arena, label);
-    }
+    e->label = arena_strdup(&e->arena, label);
+out:
     json_pull_release(&r.pull);
     arena_release(&r.arena);
     arena_release(&r.head_arena);
@@ -130,9 +132,8 @@ int evidence_read_file(struct evidence *e, const char *path, size_t max_bytes, s
 {
     struct strbuf text = STRBUF_INIT;
     int rc = file_read(path, max_bytes, &text, err);
-    if (rc == 0) {
-        rc = evidence_read_text(e, text.buf, text.len, err);
-        rc = rc == 0 ? 0 : err_wrap(err, "%s", path);
+    if (rc == 0 && evidence_read_text(e, text.buf, text.len, err) != 0) {
+        rc = err_wrap(err, "%s", path);
     }
     strbuf_release(&text);
     return rc;

@@ -32,11 +32,10 @@ static int gather_end(struct evidence *e, const cJSON *entry, struct err *err)
     const char *cause = NULL;
     const char *narrower = NULL;
     int rc = json_get_string(entry, "cell", &cell_name, err);
-    rc = rc != 0 ? rc : json_get_string(entry, "stage", &stage_name, err);
-    rc = rc != 0 ? rc : json_get_string(entry, "end", &end, err);
-    rc = rc != 0 ? rc : json_opt_string(entry, "cause", &cause, err);
-    rc = rc != 0 ? rc : json_opt_string(entry, "narrower", &narrower, err);
-    if (rc != 0) {
+    if (rc != 0 || (rc = json_get_string(entry, "stage", &stage_name, err)) != 0 ||
+        (rc = json_get_string(entry, "end", &end, err)) != 0 ||
+        (rc = json_opt_string(entry, "cause", &cause, err)) != 0 ||
+        (rc = json_opt_string(entry, "narrower", &narrower, err)) != 0) {
         return rc;
     }
     size_t cell = program_find_cell(e->program, cell_name);

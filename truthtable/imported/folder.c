@@ -90,13 +90,17 @@ int folder_check(const struct folder_spec *spec, struct err *err)
         return 0;
     }
     rc = check_not_executed(spec->folder, err);
-    if (rc == 0 && !imported_is_folder(spec->folder)) {
-        rc = err_set(err, ERR_EXISTS, "%s exists and is not an imported program", spec->folder);
-    } else if (rc == 0 && !spec->replace) {
-        rc = err_set(err, ERR_EXISTS, "%s holds an earlier import (--replace gives that up)",
-                     spec->folder);
+    if (rc != 0) {
+        return rc;
     }
-    return rc == 0 ? check_nothing_else(spec->folder, err) : rc;
+    if (!imported_is_folder(spec->folder)) {
+        return err_set(err, ERR_EXISTS, "%s exists and is not an imported program", spec->folder);
+    }
+    if (!spec->replace) {
+        return err_set(err, ERR_EXISTS, "%s holds an earlier import (--replace gives that up)",
+                       spec->folder);
+    }
+    return check_nothing_else(spec->folder, err);
 }
 
 /* ---- the lock's time ---- */
@@ -214,7 +218,9 @@ static int put_verdict(const char *folder, const struct table_verdict *v, struct
     char *path = path_join(folder, LAYOUT_VERDICT);
     int rc = verdict_pretty(v, &text, err);
     strbuf_addc(&text, '\n');
-    rc = rc == 0 ? file_write_atomic(path, text.buf, text.len, 0644, err) : rc;
+    if (rc == 0) {
+        rc = file_write_atomic(path, text.buf, text.len, 0644, err);
+    }
     free(path);
     strbuf_release(&text);
     return rc;
@@ -232,15 +238,18 @@ static int fill(const struct folder_spec *spec, const char *to, const struct imp
 {
     char *report = path_join(to, LAYOUT_REPORT);
     char *grid = path_join(to, LAYOUT_GRID);
-    int rc = dir_make(report, 0755, err);
-    rc = rc == 0 ? file_copy(spec->program_path, grid, 0644, err) : rc;
-    rc = rc == 0 ? put_file(to, LAYOUT_LOCK, json_copy(spec->lock->json), err) : rc;
-    rc = rc == 0 ? put_file(to, LAYOUT_RECORDS, json_copy(im->records), err) : rc;
     cJSON *receipts = imported_json(spec, im);
-    rc = rc == 0 ? put_file(to, LAYOUT_IMPORTED, json_copy(receipts), err) : rc;
-    rc = rc == 0 ? put_file(report, LAYOUT_RECEIPTS, json_copy(receipts), err) : rc;
-    rc = rc == 0 ? put_verdict(report, told->verdict, err) : rc;
-    rc = rc == 0 ? put_file(report, LAYOUT_PROVENANCE, json_copy(told->provenance), err) : rc;
+    int rc = dir_make(report, 0755, err);
+    if (rc != 0 || (rc = file_copy(spec->program_path, grid, 0644, err)) != 0 ||
+        (rc = put_file(to, LAYOUT_LOCK, json_copy(spec->lock->json), err)) != 0 ||
+        (rc = put_file(to, LAYOUT_RECORDS, json_copy(im->records), err)) != 0 ||
+        (rc = put_file(to, LAYOUT_IMPORTED, json_copy(receipts), err)) != 0 ||
+        (rc = put_file(report, LAYOUT_RECEIPTS, json_copy(receipts), err)) != 0 ||
+        (rc = put_verdict(report, told->verdict, err)) != 0) {
+        goto out;
+    }
+    rc = put_file(report, LAYOUT_PROVENANCE, json_copy(told->provenance), err);
+out:
     cJSON_Delete(receipts);
     free(grid);
     free(report);
@@ -257,19 +266,27 @@ static int write_whole(const struct folder_spec *spec, const struct import *im,
     }
     char *parent = path_folder(full);
     char *temp = xasprintf("%s.XXXXXX", full);
+    struct err ignored;
     int rc = dir_make(parent, 0755, err);
-    if (rc == 0 && mkdtemp(temp) == NULL) {
-        rc = err_set_errno(err, errno, "make a folder beside %s", spec->folder);
-    } else if (rc == 0) {
-        (void)chmod(temp, 0755); /* a report is made to be shown */
-        rc = fill(spec, temp, im, told, err);
-        rc = rc == 0 ? folder_check(spec, err) : rc; /* once more: reading took its time */
-        rc = rc == 0 ? dir_publish(temp, full, file_kind_at(full) == FILE_FOLDER, err) : rc;
-        struct err ignored;
-        if (rc != 0 && dir_remove(temp, &ignored) != 0) {
-            (void)err_wrap(err, "%s is left behind", temp);
-        }
+    if (rc != 0) {
+        goto out;
     }
+    if (mkdtemp(temp) == NULL) {
+        rc = err_set_errno(err, errno, "make a folder beside %s", spec->folder);
+        goto out;
+    }
+    (void)chmod(temp, 0755); /* a report is made to be shown */
+    rc = fill(spec, temp, im, told, err);
+    if (rc == 0) {
+        rc = folder_check(spec, err); /* once more: reading took its time */
+    }
+    if (rc == 0) {
+        rc = dir_publish(temp, full, file_kind_at(full) == FILE_FOLDER, err);
+    }
+    if (rc != 0 && dir_remove(temp, &ignored) != 0) {
+        (void)err_wrap(err, "%s is left behind", temp);
+    }
+out:
     free(temp);
     free(parent);
     free(full);

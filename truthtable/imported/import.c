@@ -113,30 +113,26 @@ static int take_task(struct import *im, const struct map_source *source, struct 
 {
     cJSON *record = json_object();
     int rc = claim(im, t->cell, t->stage, source->results, err);
-    if (rc == 0) {
-        rc = results_leaves(t->results, t->entry, &t->leaves, &t->n_leaves, err);
+    if (rc != 0 ||
+        (rc = results_leaves(t->results, t->entry, &t->leaves, &t->n_leaves, err)) != 0 ||
+        (rc = sampled_check(im, t, source, err)) != 0 /* may say how many items there were */ ||
+        (rc = check_limit(im, t, err)) != 0) {
+        goto out;
     }
-    if (rc == 0) {
-        rc = sampled_check(im, t, source, err); /* may say how many items there were */
-    }
-    if (rc == 0) {
-        rc = check_limit(im, t, err);
-    }
-    if (rc == 0) {
-        settings_note(im, t);
-        json_put_string(record, "cell", im->program->cells[t->cell].name);
-        json_put_string(record, "stage", im->program->stages[t->stage].name);
-        json_put_string(record, "end", "done");
-        import_put_path(im, record, "from", source->results);
-        rc = metrics_put(im, t, record, err);
-    }
-    if (rc != 0) {
-        cJSON_Delete(record);
-        return rc;
+    settings_note(im, t);
+    json_put_string(record, "cell", im->program->cells[t->cell].name);
+    json_put_string(record, "stage", im->program->stages[t->stage].name);
+    json_put_string(record, "end", "done");
+    import_put_path(im, record, "from", source->results);
+    if ((rc = metrics_put(im, t, record, err)) != 0) {
+        goto out;
     }
     warn_metrics(im, t, record);
     json_push(im->list, record);
-    return 0;
+    record = NULL; /* the list's from here on */
+out:
+    cJSON_Delete(record);
+    return rc;
 }
 
 /* ---- one results file ---- */
@@ -251,14 +247,17 @@ static int take_source(struct import *im, const struct map_source *source, struc
 {
     struct imported_results r;
     int rc = results_read(&r, source->results, err);
-    rc = rc == 0 ? check_copy(im, source, &r, err) : rc;
-    if (rc == 0) {
-        cJSON *receipt = import_receipt(im, "results", source->results, &r.digest, r.n_bytes);
-        json_put_string(receipt, "cell", im->program->cells[source->cell].name);
-        put_origin(receipt, &r);
-        rc = take_stages(im, source, &r, receipt, err);
-        rc = rc == 0 ? check_groups(&r, receipt, err) : rc;
+    if (rc != 0 || (rc = check_copy(im, source, &r, err)) != 0) {
+        goto out;
     }
+    cJSON *receipt = import_receipt(im, "results", source->results, &r.digest, r.n_bytes);
+    json_put_string(receipt, "cell", im->program->cells[source->cell].name);
+    put_origin(receipt, &r);
+    rc = take_stages(im, source, &r, receipt, err);
+    if (rc == 0) {
+        rc = check_groups(&r, receipt, err);
+    }
+out:
     results_release(&r);
     return rc;
 }
@@ -302,8 +301,7 @@ static int take_record(struct import *im, const cJSON *record, const char *path,
     const char *cell = NULL;
     const char *stage = NULL;
     int rc = json_get_string(record, "cell", &cell, err);
-    rc = rc == 0 ? json_get_string(record, "stage", &stage, err) : rc;
-    if (rc != 0) {
+    if (rc != 0 || (rc = json_get_string(record, "stage", &stage, err)) != 0) {
         return rc;
     }
     const size_t of_cell = program_find_cell(im->program, cell);
@@ -333,24 +331,26 @@ static int take_records(struct import *im, const char *path, struct err *err)
     cJSON *file = NULL;
     evidence_init(&e, im->program);
     int rc = file_read(path, LAYOUT_RECORDS_MAX, &text, err);
-    if (rc == 0) {
-        rc = evidence_read_text(&e, text.buf, text.len, err);
-        rc = rc == 0 ? json_parse_lax(text.buf, text.len, &file, err) : rc;
-        rc = rc == 0 ? 0 : err_wrap(err, "%s", path);
+    if (rc != 0) {
+        goto out;
     }
-    if (rc == 0) {
-        const struct digest digest = digest_bytes(text.buf, text.len);
-        cJSON *receipt = import_receipt(im, "records", path, &digest, (int64_t)text.len);
-        json_put_string(receipt, "label", e.label);
-        if (im->map->label_of_records) {
-            cJSON_DeleteItemFromObjectCaseSensitive(im->records, "label");
-            json_put_string(im->records, "label", e.label);
-        }
+    if (evidence_read_text(&e, text.buf, text.len, err) != 0 ||
+        json_parse_lax(text.buf, text.len, &file, err) != 0) {
+        rc = err_wrap(err, "%s", path);
+        goto out;
+    }
+    const struct digest digest = digest_bytes(text.buf, text.len);
+    cJSON *receipt = import_receipt(im, "records", path, &digest, (int64_t)text.len);
+    json_put_string(receipt, "label", e.label);
+    if (im->map->label_of_records) {
+        cJSON_DeleteItemFromObjectCaseSensitive(im->records, "label");
+        json_put_string(im->records, "label", e.label);
     }
     const cJSON *list = json_member(file, "records");
-    for (const cJSON *v = rc == 0 ? list->child : NULL; rc == 0 && v != NULL; v = v->next) {
+    for (const cJSON *v = list->child; rc == 0 && v != NULL; v = v->next) {
         rc = take_record(im, v, path, err);
     }
+out:
     cJSON_Delete(file);
     strbuf_release(&text);
     evidence_release(&e);

@@ -122,6 +122,13 @@ static int check_keys(const cJSON *obj, const char *const *known, size_t n, stru
     return 0;
 }
 
+/* The same for an element of a list, which must be an object. */
+static int check_element(const cJSON *v, const char *const *known, size_t n, struct err *err)
+{
+    return cJSON_IsObject(v) ? check_keys(v, known, n, err)
+                             : err_set(err, ERR_SYNTAX, "is not an object");
+}
+
 /* A string, or a list of strings. */
 static int take_paths(struct map *m, const char *folder, const cJSON *v, struct map_source *s,
                       struct err *err)
@@ -151,23 +158,20 @@ static int take_file(struct map *m, const char *folder, const cJSON *v, struct e
     const char *cell = NULL;
     const char *stage = NULL;
     const char *results = NULL;
-    int rc = cJSON_IsObject(v) ? check_keys(v, keys, ARRAY_LEN(keys), err)
-                               : err_set(err, ERR_SYNTAX, "is not an object");
-    rc = rc == 0 ? json_get_string(v, "cell", &cell, err) : rc;
-    rc = rc == 0 ? json_get_string(v, "results", &results, err) : rc;
-    rc = rc == 0 ? json_opt_string(v, "stage", &stage, err) : rc;
-    rc = rc == 0 ? find_cell(m, cell, &s.cell, err) : rc;
-    if (rc == 0 && stage != NULL) {
-        rc = find_stage(m, stage, &s.stage, err);
+    int rc = check_element(v, keys, ARRAY_LEN(keys), err);
+    if (rc != 0 || (rc = json_get_string(v, "cell", &cell, err)) != 0 ||
+        (rc = json_get_string(v, "results", &results, err)) != 0 ||
+        (rc = json_opt_string(v, "stage", &stage, err)) != 0 ||
+        (rc = find_cell(m, cell, &s.cell, err)) != 0 ||
+        (stage != NULL && (rc = find_stage(m, stage, &s.stage, err)) != 0) ||
+        (rc = take_paths(m, folder, json_member(v, "samples"), &s, err)) != 0) {
+        return rc;
     }
-    rc = rc == 0 ? take_paths(m, folder, json_member(v, "samples"), &s, err) : rc;
-    if (rc == 0) {
-        /* Only a source that is complete is added. */
-        s.results = absolute(m, folder, results);
-        ARRAY_GROW(m->sources, m->n_sources, m->cap_sources);
-        m->sources[m->n_sources++] = s;
-    }
-    return rc;
+    /* Only a source that is complete is added. */
+    s.results = absolute(m, folder, results);
+    ARRAY_GROW(m->sources, m->n_sources, m->cap_sources);
+    m->sources[m->n_sources++] = s;
+    return 0;
 }
 
 /* One element of "pattern". */
@@ -176,11 +180,12 @@ static int take_pattern(struct map *m, const char *folder, const cJSON *v, struc
     static const char *const keys[] = {"results", "samples"};
     const char *results = NULL;
     const char *samples = NULL;
-    int rc = cJSON_IsObject(v) ? check_keys(v, keys, ARRAY_LEN(keys), err)
-                               : err_set(err, ERR_SYNTAX, "is not an object");
-    rc = rc == 0 ? json_get_string(v, "results", &results, err) : rc;
-    rc = rc == 0 ? json_opt_string(v, "samples", &samples, err) : rc;
-    return rc == 0 ? map_add_pattern(m, folder, results, samples, err) : rc;
+    int rc = check_element(v, keys, ARRAY_LEN(keys), err);
+    if (rc != 0 || (rc = json_get_string(v, "results", &results, err)) != 0 ||
+        (rc = json_opt_string(v, "samples", &samples, err)) != 0) {
+        return rc;
+    }
+    return map_add_pattern(m, folder, results, samples, err);
 }
 
 /* One element of "records". */
@@ -221,25 +226,30 @@ static int check_tables(const struct map *m, struct err *err)
     const cJSON *v = NULL;
     const cJSON *k = NULL;
     size_t stage = 0;
-    int rc = 0;
     cJSON_ArrayForEach(v, json_member(m->json, "tasks"))
     {
-        rc = rc == 0 ? find_stage(m, v->string, &stage, err) : rc;
-        if (rc == 0 && !cJSON_IsString(v)) {
-            rc = err_set(err, ERR_SYNTAX, "tasks.%.64s is not the name of a task", v->string);
+        int rc = find_stage(m, v->string, &stage, err);
+        if (rc != 0) {
+            return rc;
+        }
+        if (!cJSON_IsString(v)) {
+            return err_set(err, ERR_SYNTAX, "tasks.%.64s is not the name of a task", v->string);
         }
     }
     cJSON_ArrayForEach(v, json_member(m->json, "metrics"))
     {
-        rc = rc == 0 ? find_stage(m, v->string, &stage, err) : rc;
+        int rc = find_stage(m, v->string, &stage, err);
+        if (rc != 0) {
+            return rc;
+        }
         cJSON_ArrayForEach(k, v)
         {
-            if (rc == 0 && (k->string == NULL || !cJSON_IsString(k))) {
-                rc = err_set(err, ERR_SYNTAX, "metrics.%.64s is not a table of keys", v->string);
+            if (k->string == NULL || !cJSON_IsString(k)) {
+                return err_set(err, ERR_SYNTAX, "metrics.%.64s is not a table of keys", v->string);
             }
         }
     }
-    return rc;
+    return 0;
 }
 
 /* Files before patterns before records: the order of the sources. */
@@ -252,16 +262,20 @@ static int take_map(struct map *m, const char *folder, struct err *err)
         return err_set(err, ERR_SYNTAX, "a map is an object");
     }
     int rc = check_keys(m->json, keys, ARRAY_LEN(keys), err);
-    rc = rc == 0 ? json_get_int(m->json, "schema", 0, 1000, &schema, err) : rc;
-    if (rc == 0 && schema != MAP_SCHEMA) {
-        rc = err_set(err, ERR_VERSION, "a map of schema %lld; this reads %d", (long long)schema,
-                     MAP_SCHEMA);
+    if (rc != 0 || (rc = json_get_int(m->json, "schema", 0, 1000, &schema, err)) != 0) {
+        return rc;
     }
-    rc = rc == 0 ? json_opt_string(m->json, "label", &m->label, err) : rc;
-    rc = rc == 0 ? check_tables(m, err) : rc;
-    rc = rc == 0 ? take_list(m, folder, "files", take_file, err) : rc;
-    rc = rc == 0 ? take_list(m, folder, "pattern", take_pattern, err) : rc;
-    return rc == 0 ? take_list(m, folder, "records", take_record, err) : rc;
+    if (schema != MAP_SCHEMA) {
+        return err_set(err, ERR_VERSION, "a map of schema %lld; this reads %d", (long long)schema,
+                       MAP_SCHEMA);
+    }
+    if ((rc = json_opt_string(m->json, "label", &m->label, err)) != 0 ||
+        (rc = check_tables(m, err)) != 0 ||
+        (rc = take_list(m, folder, "files", take_file, err)) != 0 ||
+        (rc = take_list(m, folder, "pattern", take_pattern, err)) != 0) {
+        return rc;
+    }
+    return take_list(m, folder, "records", take_record, err);
 }
 
 /* Messages begin with the map's path. */
@@ -270,9 +284,8 @@ int map_read(struct map *m, const char *path, struct err *err)
     char *full = path_absolute(NULL, path);
     char *folder = path_folder(full);
     int rc = json_read_file(path, MAP_BYTES_MAX, &m->json, err);
-    if (rc == 0) {
-        rc = take_map(m, folder, err);
-        rc = rc == 0 ? 0 : err_wrap(err, "%s", path);
+    if (rc == 0 && take_map(m, folder, err) != 0) {
+        rc = err_wrap(err, "%s", path);
     }
     free(folder);
     free(full);

@@ -385,9 +385,10 @@ static int take_all(struct imported_results *r, struct err *err)
         }
     }
     index_entries(r);
-    rc = rc == 0 ? count_groups(r, err) : rc;
-    rc = rc == 0 ? compare_groups(r, err) : rc;
-    return rc == 0 ? take_limit(r, err) : rc;
+    if (rc != 0 || (rc = count_groups(r, err)) != 0 || (rc = compare_groups(r, err)) != 0) {
+        return rc;
+    }
+    return take_limit(r, err);
 }
 
 /* Messages begin with the path, then the entry, then the key. */

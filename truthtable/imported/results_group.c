@@ -171,7 +171,9 @@ int results_check_group(struct imported_results *r, const struct results_entry *
         }
         g.has_direct = collect(g.metric, direct, group->n_members, of_direct, &g.direct);
         rc = check_value(&g, how, err);
-        rc = rc == 0 ? check_se(&g, err) : rc;
+        if (rc == 0) {
+            rc = check_se(&g, err);
+        }
     }
     return rc == 0 ? 0 : err_wrap(err, "%s", r->path);
 }

@@ -103,23 +103,25 @@ static int check_leaf(struct import *im, const struct import_task *t,
     struct samples s;
     struct strbuf checked = STRBUF_INIT;
     int rc = samples_init(&s, t->results, leaf, err);
-    rc = rc == 0 ? samples_read(&s, path, err) : rc;
-    if (rc == 0) {
-        rc = samples_compare(&s, err);
-        if (rc == 0 && !leaf->has_n && s.n_filters > 0) {
-            rc = results_set_count(t->results, leaf, (int64_t)s.n_docs[0], err);
-        }
-        rc = rc == 0 ? 0 : err_wrap(err, "%s", path);
+    if (rc != 0 || (rc = samples_read(&s, path, err)) != 0) {
+        goto out;
     }
-    if (rc == 0) {
-        cJSON *receipt = import_receipt(im, "samples", path, &s.digest, s.n_bytes);
-        samples_describe(&s, &checked);
-        json_put_string(receipt, "cell", im->program->cells[t->cell].name);
-        json_put_string(receipt, "stage", im->program->stages[t->stage].name);
-        json_put_string(receipt, "task", leaf->task);
-        json_put_int(receipt, "lines", (int64_t)s.n_lines);
-        json_put_string(receipt, "checked", checked.buf);
+    rc = samples_compare(&s, err);
+    if (rc == 0 && !leaf->has_n && s.n_filters > 0) {
+        rc = results_set_count(t->results, leaf, (int64_t)s.n_docs[0], err);
     }
+    if (rc != 0) {
+        rc = err_wrap(err, "%s", path);
+        goto out;
+    }
+    cJSON *receipt = import_receipt(im, "samples", path, &s.digest, s.n_bytes);
+    samples_describe(&s, &checked);
+    json_put_string(receipt, "cell", im->program->cells[t->cell].name);
+    json_put_string(receipt, "stage", im->program->stages[t->stage].name);
+    json_put_string(receipt, "task", leaf->task);
+    json_put_int(receipt, "lines", (int64_t)s.n_lines);
+    json_put_string(receipt, "checked", checked.buf);
+out:
     strbuf_release(&checked);
     samples_release(&s);
     return rc;

@@ -268,7 +268,9 @@ static int read_text_line(struct samples *s, const char *text, size_t len, struc
 {
     cJSON *line = NULL;
     int rc = json_parse_lax(text, len, &line, err);
-    rc = rc == 0 ? samples_line(s, line, text, len, err) : rc;
+    if (rc == 0) {
+        rc = samples_line(s, line, text, len, err);
+    }
     cJSON_Delete(line);
     return rc;
 }
@@ -316,10 +318,11 @@ static int read_array(struct samples *s, const char *path, struct err *err)
     if (rc == 0) {
         s->digest = digest_bytes(text.buf, text.len);
         s->n_bytes = (int64_t)text.len;
-        rc = json_parse_lax(text.buf, text.len, &list, err);
-        rc = rc == 0 ? 0 : err_wrap(err, "%s", path);
+        if (json_parse_lax(text.buf, text.len, &list, err) != 0) {
+            rc = err_wrap(err, "%s", path);
+        }
     }
-    strbuf_release(&text);
+    strbuf_release(&text); /* the list alone may be large */
     for (const cJSON *v = rc == 0 ? list->child : NULL; rc == 0 && v != NULL; v = v->next) {
         rc = samples_line(s, v, NULL, 0, err);
         if (rc != 0) {

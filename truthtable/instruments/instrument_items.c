@@ -39,10 +39,9 @@ static int read_result(const char *path, cJSON **out, struct err *err)
     int rc = file_kind_at(path) == FILE_REGULAR
                  ? file_read(path, LAYOUT_RESULT_MAX, &text, err)
                  : err_set(err, ERR_NOT_FOUND, "there is no result.json");
-    if (rc == 0) {
-        rc = json_parse_lax(text.buf, text.len, out, err);
-        rc = rc == 0 ? 0 : err_wrap(err, LAYOUT_RESULT);
-    } else if (rc != ERR_NOT_FOUND) {
+    if (rc == 0 && json_parse_lax(text.buf, text.len, out, err) != 0) {
+        rc = err_wrap(err, LAYOUT_RESULT);
+    } else if (rc != 0 && rc != ERR_NOT_FOUND) {
         rc = err_set(err, rc, "result.json cannot be read");
     }
     strbuf_release(&text);
@@ -57,18 +56,22 @@ static int items_named(const char *task_folder, char **path, struct digest *dige
     char *real = realpath(link, NULL);
     cJSON *result = NULL;
     int rc = read_result(link, &result, err);
-    const cJSON *name = rc == 0 ? json_member(result, "items") : NULL;
     const cJSON *a = NULL;
     const char *hex = NULL;
-    if (rc == 0 && (real == NULL || !cJSON_IsString(name))) {
+    if (rc != 0) {
+        goto out;
+    }
+    const cJSON *name = json_member(result, "items");
+    if (real == NULL || !cJSON_IsString(name)) {
         rc = err_set(err, ERR_NOT_FOUND, "the result names no items");
+        goto out;
     }
     /* A result could name a file anywhere. */
-    if (rc == 0 && (name->valuestring[0] == '.' || strchr(name->valuestring, '/') != NULL)) {
+    if (name->valuestring[0] == '.' || strchr(name->valuestring, '/') != NULL) {
         rc = err_set(err, ERR_INVALID, "the items lie outside of the attempt");
+        goto out;
     }
-    const cJSON *artifacts = rc != 0 ? NULL : json_member(result, "artifacts");
-    cJSON_ArrayForEach(a, artifacts)
+    cJSON_ArrayForEach(a, json_member(result, "artifacts"))
     {
         const cJSON *p = json_member(a, "path");
         const cJSON *h = json_member(a, "sha256");
@@ -77,17 +80,17 @@ static int items_named(const char *task_folder, char **path, struct digest *dige
             hex = h->valuestring;
         }
     }
-    if (rc == 0 && hex == NULL) {
+    if (hex == NULL) {
         rc = err_set(err, ERR_NOT_FOUND, "the result has no digest of its items");
+        goto out;
     }
-    if (rc == 0) {
-        rc = digest_from_hex(hex, digest, err);
+    if ((rc = digest_from_hex(hex, digest, err)) != 0) {
+        goto out;
     }
-    if (rc == 0) {
-        char *folder = path_folder(real);
-        *path = path_join(folder, name->valuestring);
-        free(folder);
-    }
+    char *folder = path_folder(real);
+    *path = path_join(folder, name->valuestring);
+    free(folder);
+out:
     cJSON_Delete(result);
     free(real);
     free(link);

@@ -132,18 +132,21 @@ static int take_member(struct json_pull *p, struct point *out, struct err *err)
         memcpy(key, p->string.buf, p->string.len + 1);
     }
     int rc = json_pull_next(p, &token, err);
-    if (rc == 0 && token == JSON_NUMBER && strcmp(key, "step") == 0) {
-        out->x = p->number;
-    } else if (rc == 0 && token == JSON_NUMBER && strcmp(key, "value") == 0) {
-        out->y = p->number;
-    } else if (rc == 0 && token == JSON_STRING && strcmp(key, "type") == 0) {
-        out->is_point = strcmp(p->string.buf, "point") == 0;
-    } else if (rc == 0 && token == JSON_STRING && strcmp(key, "name") == 0) {
-        (void)snprintf(out->name, sizeof(out->name), "%s", p->string.buf);
-    } else if (rc == 0) {
-        rc = json_pull_skip(p, token, err);
+    if (rc != 0) {
+        return rc;
     }
-    return rc;
+    if (token == JSON_NUMBER && strcmp(key, "step") == 0) {
+        out->x = p->number;
+    } else if (token == JSON_NUMBER && strcmp(key, "value") == 0) {
+        out->y = p->number;
+    } else if (token == JSON_STRING && strcmp(key, "type") == 0) {
+        out->is_point = strcmp(p->string.buf, "point") == 0;
+    } else if (token == JSON_STRING && strcmp(key, "name") == 0) {
+        (void)snprintf(out->name, sizeof(out->name), "%s", p->string.buf);
+    } else {
+        return json_pull_skip(p, token, err);
+    }
+    return 0;
 }
 
 /* Whether the line is a point; it is not built as a tree, for there may be millions. */

@@ -241,32 +241,22 @@ int report_model_read(struct report_model *m, const char *folder, struct err *er
     *m = (struct report_model){0};
     arena_init(&m->arena);
     int rc = read_program(m, folder, err);
-    if (rc == 0) {
-        rc = read_verdict(m, folder, err);
+    if (rc != 0 || (rc = read_verdict(m, folder, err)) != 0 ||
+        (rc = read_provenance(m, folder, err)) != 0 || (rc = read_imported(m, folder, err)) != 0 ||
+        (rc = read_amendments(m, folder, err)) != 0) {
+        return rc;
     }
-    if (rc == 0) {
-        rc = read_provenance(m, folder, err);
+    read_instruments(m, folder);
+    report_apparatus_read(m, folder);
+    report_trust_read(&m->trust, folder, m->lock, m->amendments, &m->arena);
+    index_gates(m);
+    index_rows(m);
+    if (m->imported != NULL) {
+        return read_records(m, folder, err);
     }
-    if (rc == 0) {
-        rc = read_imported(m, folder, err);
-    }
-    if (rc == 0) {
-        rc = read_amendments(m, folder, err);
-    }
-    if (rc == 0) {
-        read_instruments(m, folder);
-        report_apparatus_read(m, folder);
-        report_trust_read(&m->trust, folder, m->lock, m->amendments, &m->arena);
-        index_gates(m);
-        index_rows(m);
-    }
-    if (rc == 0 && m->imported != NULL) {
-        rc = read_records(m, folder, err);
-    } else if (rc == 0) {
-        report_acts_read(&m->acts, &m->arena, folder);
-        read_tasks(m, folder);
-    }
-    return rc;
+    report_acts_read(&m->acts, &m->arena, folder);
+    read_tasks(m, folder);
+    return 0;
 }
 
 /* Valid after any failure of report_model_read(). */

@@ -241,15 +241,15 @@ static int put_in_place(const char *from, const char *to, int64_t step, struct e
 {
     int rc = dir_remove(to, err);
 
-    if (rc == 0 && rename(from, to) != 0)
-        rc = err_set_errno(err, errno, "rename");
-    if (rc == 0)
-        rc = dir_sync(LAYOUT_CHECKPOINT, err);
-    if (rc == 0)
-        rc = dir_sync(".", err); /* the first one made the folder */
-    if (rc == 0)
-        remove_older(step);
-    return rc;
+    if (rc != 0)
+        return rc;
+    if (rename(from, to) != 0)
+        return err_set_errno(err, errno, "rename");
+    if ((rc = dir_sync(LAYOUT_CHECKPOINT, err)) != 0 ||
+        (rc = dir_sync(".", err)) != 0) /* the first one made the folder */
+        return rc;
+    remove_older(step);
+    return 0;
 }
 
 int checkpoint_write(const struct checkpoint_image *img, const struct checkpoint_run *run,

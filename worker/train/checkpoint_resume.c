@@ -205,22 +205,27 @@ static int try_candidate(struct trainer *t, const struct checkpoint_run *run, co
 
     digest_hex(&run->key, hex);
     int rc = read_manifest(folder, &m, err);
-    if (rc == 0 && strcmp(m.key, hex) != 0)
-        rc = err_set(err, ERR_CORRUPT, "of another run");
-    if (rc == 0 && m.step > t->opt->steps)
-        rc = err_set(err, ERR_CORRUPT, "past the horizon");
-    if (rc == 0 && !t->opt->resume_any_core)
-        taken = check_machine(&m, run, folder, err);
-    if (rc == 0 && taken == 0) {
-        char *us = xstrdup(t->made_by);
-        rc = load(t, folder, m.step, err);
-        add_maker(t, us);
-        if (rc == 0 && trainer_check_finite(t, "the checkpoint cannot be resumed", err) < 0)
-            rc = err->code = ERR_CORRUPT; /* bad input, not a divergence of ours */
-        /* Digests held, so what does not load now was never ours or the disk fails: not to be
-         * skipped. */
-        taken = rc < 0 ? rc : 1;
+    if (rc != 0)
+        goto out;
+    if (strcmp(m.key, hex) != 0) {
+        (void)err_set(err, ERR_CORRUPT, "of another run");
+        goto out;
     }
+    if (m.step > t->opt->steps) {
+        (void)err_set(err, ERR_CORRUPT, "past the horizon");
+        goto out;
+    }
+    if (!t->opt->resume_any_core && (taken = check_machine(&m, run, folder, err)) != 0)
+        goto out;
+    char *us = xstrdup(t->made_by);
+    rc = load(t, folder, m.step, err);
+    add_maker(t, us);
+    if (rc == 0 && trainer_check_finite(t, "the checkpoint cannot be resumed", err) < 0)
+        rc = err->code = ERR_CORRUPT; /* bad input, not a divergence of ours */
+    /* Digests held, so what does not load now was never ours or the disk fails: not to be
+     * skipped. */
+    taken = rc < 0 ? rc : 1;
+out:
     cJSON_Delete(m.json);
     return taken;
 }

@@ -92,9 +92,10 @@ static int check_version(struct verifying *v)
 static int check_files(struct verifying *v)
 {
     int rc = files_open(&v->files, v->spec->folder, v->err);
-    rc = rc == 0 ? check_kind(v) : rc;
-    rc = rc == 0 ? sums_check(&v->files, v->err) : rc;
-    return rc == 0 ? check_version(v) : rc;
+    if (rc != 0 || (rc = check_kind(v)) != 0 || (rc = sums_check(&v->files, v->err)) != 0) {
+        return rc;
+    }
+    return check_version(v);
 }
 
 /* ---- the steps that need no file of their own ---- */
@@ -119,7 +120,9 @@ static int check_statement(struct verifying *v)
     int rc = parts_statement(&r, &v->files, v->tool, &expected, v->err) != 0
                  ? mismatch_code(v->err)
                  : files_read(&v->files, RECEIPT_STATEMENT, &found, v->err);
-    rc = rc == 0 ? mismatch_texts(v->err, &expected, &found) : rc;
+    if (rc == 0) {
+        rc = mismatch_texts(v->err, &expected, &found);
+    }
     strbuf_release(&expected);
     strbuf_release(&found);
     return rc;

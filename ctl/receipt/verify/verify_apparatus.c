@@ -45,14 +45,17 @@ static int check_attempts(struct verifying *v, const struct plan_apparatus *a, c
                           int n)
 {
     const cJSON *t = NULL;
-    int rc = cJSON_GetArraySize(list) == n
-                 ? 0
-                 : err_differs_int(v->err, "attempts", n, cJSON_GetArraySize(list));
+    if (cJSON_GetArraySize(list) != n) {
+        return err_differs_int(v->err, "attempts", n, cJSON_GetArraySize(list));
+    }
     cJSON_ArrayForEach(t, list)
     {
-        rc = rc == 0 ? verify_worker(v, "an attempt", a->stage, t) : rc;
+        int rc = verify_worker(v, "an attempt", a->stage, t);
+        if (rc != 0) {
+            return rc;
+        }
     }
-    return rc;
+    return 0;
 }
 
 /* A check holds exactly when the journal has its task as done; then its value must be within the
@@ -120,14 +123,22 @@ static int check_file(struct verifying *v, const char *name)
         return err_set(v->err, ERR_LOCK, "the plan knows no such check, nor does the journal");
     }
     int rc = files_read_json(&v->files, name, &found, v->err);
-    if (rc == 0) {
-        rc = expected == NULL ? err_set(v->err, ERR_LOCK, "provenance.json knows no such check")
-                              : mismatch_trees(v->err, "", expected, found);
+    if (rc != 0) {
+        goto out;
     }
-    if (rc == 0 && cJSON_IsTrue(json_member(found, "declared")) != (a != NULL)) {
+    rc = expected == NULL ? err_set(v->err, ERR_LOCK, "provenance.json knows no such check")
+                          : mismatch_trees(v->err, "", expected, found);
+    if (rc != 0) {
+        goto out;
+    }
+    if (cJSON_IsTrue(json_member(found, "declared")) != (a != NULL)) {
         rc = err_differs(v->err, "declared", a != NULL ? "true" : "false", NULL);
+        goto out;
     }
-    rc = rc == 0 && a != NULL ? check_told(v, a, found) : rc;
+    if (a != NULL) {
+        rc = check_told(v, a, found);
+    }
+out:
     cJSON_Delete(found);
     return rc;
 }
@@ -162,8 +173,10 @@ static int check_last(struct verifying *v, const cJSON *found)
 int verify_apparatus(struct verifying *v)
 {
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < v->files.n; i++) {
-        rc = check_file(v, v->files.items[i].name);
+    for (size_t i = 0; i < v->files.n; i++) {
+        if ((rc = check_file(v, v->files.items[i].name)) != 0) {
+            return rc;
+        }
     }
     for (size_t i = 0; rc == 0 && i < v->program->n_apparatus; i++) {
         char *name = xasprintf(LAYOUT_APPARATUS "/%s.json", v->program->apparatus[i].name);
@@ -173,21 +186,28 @@ int verify_apparatus(struct verifying *v)
         }
         free(name);
     }
+    if (rc != 0) {
+        return rc;
+    }
     const cJSON *said = NULL;
     size_t n_said = 0;
     cJSON_ArrayForEach(said, json_member(v->provenance, "apparatus"))
     {
         n_said += cJSON_IsTrue(json_member(said, "declared")) ? 1 : 0;
     }
-    if (rc == 0 && n_said != v->program->n_apparatus) {
+    if (n_said != v->program->n_apparatus) {
         err_at(v->err, RECEIPT_PROVENANCE, 0);
-        rc = err_differs_int(v->err, "apparatus", (long long)v->program->n_apparatus,
-                             (long long)n_said);
+        return err_differs_int(v->err, "apparatus", (long long)v->program->n_apparatus,
+                               (long long)n_said);
     }
-    rc = rc == 0 ? verify_check_results(v) : rc;
+    if ((rc = verify_check_results(v)) != 0) {
+        return rc;
+    }
     cJSON_ArrayForEach(said, json_member(v->provenance, "apparatus"))
     {
-        rc = rc == 0 ? check_last(v, said) : rc;
+        if ((rc = check_last(v, said)) != 0) {
+            return rc;
+        }
     }
-    return rc;
+    return 0;
 }

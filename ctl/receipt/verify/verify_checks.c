@@ -156,17 +156,21 @@ static int check_asked(struct verifying *v, const cJSON *r, const cJSON *plan)
                        text_of(r, "check"));
     }
     int rc = compare_text(v, "stage", asked, r);
-    rc = rc != 0 ? rc : compare_text(v, "model", asked, r);
-    rc = rc != 0 ? rc : compare_text(v, "metric", expect, r);
-    if (rc == 0 && (number_of(expect, "value") != number_of(r, "expected") ||
-                    number_of(expect, "within") != number_of(r, "within"))) {
-        rc = err_set(v->err, ERR_LOCK,
-                     "a result of apparatus.%.60s was asked for another value or tolerance, as the "
-                     "plan was then",
-                     text_of(r, "check"));
+    if (rc != 0 || (rc = compare_text(v, "model", asked, r)) != 0 ||
+        (rc = compare_text(v, "metric", expect, r)) != 0) {
+        return rc;
     }
-    rc = rc != 0 ? rc : check_arithmetic(v, r);
-    return rc != 0 ? rc : check_words(v, r);
+    if (number_of(expect, "value") != number_of(r, "expected") ||
+        number_of(expect, "within") != number_of(r, "within")) {
+        return err_set(v->err, ERR_LOCK,
+                       "a result of apparatus.%.60s was asked for another value or tolerance, as "
+                       "the plan was then",
+                       text_of(r, "check"));
+    }
+    if ((rc = check_arithmetic(v, r)) != 0) {
+        return rc;
+    }
+    return check_words(v, r);
 }
 
 /* Each result must name one of the plan's versions, or no version would be held against it. */
@@ -227,8 +231,9 @@ static int check_versions(struct verifying *v)
         if (amendments_append(&chain, v->lock->root, a, v->err) != 0) {
             cJSON_Delete(a);
             rc = mismatch_code(v->err);
+            break;
         }
-        rc = rc != 0 ? rc : check_version(v, json_member(chain.locked, "plan"), n);
+        rc = check_version(v, json_member(chain.locked, "plan"), n);
     }
     amendments_release(&chain);
     return rc;
@@ -353,10 +358,9 @@ static void tell_failures(struct verifying *v)
 int verify_check_results(struct verifying *v)
 {
     int rc = check_journal(v);
-    rc = rc != 0 ? rc : check_versions(v);
-    rc = rc != 0 ? rc : check_amendments(v);
-    if (rc == 0) {
-        tell_failures(v);
+    if (rc != 0 || (rc = check_versions(v)) != 0 || (rc = check_amendments(v)) != 0) {
+        return rc;
     }
-    return rc;
+    tell_failures(v);
+    return 0;
 }

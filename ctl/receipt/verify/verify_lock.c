@@ -31,15 +31,16 @@ static int check_last_text(struct verifying *v)
 {
     struct strbuf present = STRBUF_INIT;
     struct strbuf last = STRBUF_INIT;
+    if (v->lock->n_amendments == 0) {
+        return 0;
+    }
     char *name = amendment_file(LAYOUT_AMENDMENTS, v->lock->n_amendments, "toml");
-    int rc = 0;
-    if (v->lock->n_amendments > 0) {
-        rc = files_read(&v->files, RECEIPT_GRID, &present, v->err);
-        rc = rc == 0 ? files_read(&v->files, name, &last, v->err) : rc;
-        if (rc == 0 && (last.len != present.len || memcmp(last.buf, present.buf, last.len) != 0)) {
-            rc = err_set(v->err, ERR_LOCK,
-                         "is not grid.toml, though it is the last amendment's text");
-        }
+    int rc = files_read(&v->files, RECEIPT_GRID, &present, v->err);
+    if (rc == 0) {
+        rc = files_read(&v->files, name, &last, v->err);
+    }
+    if (rc == 0 && (last.len != present.len || memcmp(last.buf, present.buf, last.len) != 0)) {
+        rc = err_set(v->err, ERR_LOCK, "is not grid.toml, though it is the last amendment's text");
     }
     strbuf_release(&present);
     strbuf_release(&last);
@@ -140,11 +141,8 @@ static int read_amendments(struct verifying *v)
 int verify_lock(struct verifying *v)
 {
     int rc = plan_read(&v->files, RECEIPT_GRID, &v->program, v->err);
-    rc = rc == 0 ? read_lock(v) : rc;
-    rc = rc == 0 ? read_amendments(v) : rc;
-    rc = rc == 0 ? check_kind(v) : rc;
-    rc = rc == 0 ? check_nothing_beyond(v) : rc;
-    if (rc != 0) {
+    if (rc != 0 || (rc = read_lock(v)) != 0 || (rc = read_amendments(v)) != 0 ||
+        (rc = check_kind(v)) != 0 || (rc = check_nothing_beyond(v)) != 0) {
         return rc;
     }
     err_at(v->err, RECEIPT_GRID, 0);

@@ -106,7 +106,9 @@ static int check_attempts(struct verifying *v, size_t task, const cJSON *found)
         cJSON *expected = expected_attempt(&a[i].row);
         (void)snprintf(at, sizeof(at), "tasks[%zu].attempts[%zu]", task, i);
         rc = check_members(v, at, expected, its);
-        rc = rc == 0 ? verify_worker(v, at, task % v->program->n_stages, its) : rc;
+        if (rc == 0) {
+            rc = verify_worker(v, at, task % v->program->n_stages, its);
+        }
         if (rc == 0 && a[i].row.no == v->history.tasks[task].accepted) {
             rc = check_place(v, at, task, its);
         }
@@ -365,7 +367,9 @@ static int check_environment(struct verifying *v)
             rc = next_environment(v, &l, line);
         }
     }
-    rc = rc == 0 ? next_environment(v, &l, NULL) : rc;
+    if (rc == 0) {
+        rc = next_environment(v, &l, NULL);
+    }
     strbuf_release(&lines);
     lines_release(&l);
     return rc;
@@ -422,11 +426,11 @@ static int check_instruments(struct verifying *v)
 int verify_provenance(struct verifying *v)
 {
     int rc = files_read_tree(&v->files, RECEIPT_PROVENANCE, &v->arena, &v->provenance, v->err);
-    rc = rc == 0 ? check_head(v) : rc;
-    rc = rc == 0 ? check_tasks(v) : rc;
-    if (!v->imported) {
-        rc = rc == 0 ? check_environment(v) : rc;
-        rc = rc == 0 ? verify_apparatus(v) : rc;
+    if (rc != 0 || (rc = check_head(v)) != 0 || (rc = check_tasks(v)) != 0) {
+        return rc;
     }
-    return rc == 0 ? check_instruments(v) : rc;
+    if (!v->imported && ((rc = check_environment(v)) != 0 || (rc = verify_apparatus(v)) != 0)) {
+        return rc;
+    }
+    return check_instruments(v);
 }

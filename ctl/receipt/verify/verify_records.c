@@ -182,24 +182,29 @@ static int imported_records(struct verifying *v)
     cJSON *given = NULL;
     cJSON *imported = NULL;
     int rc = files_read_json(&v->files, RECEIPT_GIVEN, &given, v->err);
-    if (rc == 0 && evidence_read_records(&v->evidence, given, v->err) != 0) {
+    if (rc != 0) {
+        goto out;
+    }
+    if (evidence_read_records(&v->evidence, given, v->err) != 0) {
         rc = mismatch_code(v->err);
+        goto out;
     }
-    rc = rc == 0 ? files_read_json(&v->files, RECEIPT_IMPORTED, &imported, v->err) : rc;
-    if (rc == 0) {
-        cJSON *expected = json_object();
-        cJSON *found = json_object();
-        json_put_string(expected, "program", v->program->name);
-        json_put_string(expected, "root", v->lock->root);
-        json_put_string(expected, "label", v->evidence.label);
-        for (const cJSON *m = expected->child; m != NULL; m = m->next) {
-            const cJSON *is = json_member(imported, m->string);
-            json_put(found, m->string, is == NULL ? cJSON_CreateNull() : json_copy(is));
-        }
-        rc = mismatch_trees(v->err, "", expected, found);
-        cJSON_Delete(expected);
-        cJSON_Delete(found);
+    if ((rc = files_read_json(&v->files, RECEIPT_IMPORTED, &imported, v->err)) != 0) {
+        goto out;
     }
+    cJSON *expected = json_object();
+    cJSON *found = json_object();
+    json_put_string(expected, "program", v->program->name);
+    json_put_string(expected, "root", v->lock->root);
+    json_put_string(expected, "label", v->evidence.label);
+    for (const cJSON *m = expected->child; m != NULL; m = m->next) {
+        const cJSON *is = json_member(imported, m->string);
+        json_put(found, m->string, is == NULL ? cJSON_CreateNull() : json_copy(is));
+    }
+    rc = mismatch_trees(v->err, "", expected, found);
+    cJSON_Delete(expected);
+    cJSON_Delete(found);
+out:
     cJSON_Delete(given);
     cJSON_Delete(imported);
     return rc;
@@ -232,7 +237,9 @@ static int compare_file(struct verifying *v, const char *name, const struct strb
 {
     struct strbuf found = STRBUF_INIT;
     int rc = files_read(&v->files, name, &found, v->err);
-    rc = rc == 0 ? mismatch_texts(v->err, expected, &found) : rc;
+    if (rc == 0) {
+        rc = mismatch_texts(v->err, expected, &found);
+    }
     strbuf_release(&found);
     return rc;
 }
@@ -282,19 +289,26 @@ static int check_verdict(struct verifying *v)
     int rc = files_read(&v->files, RECEIPT_VERDICT, &found, v->err);
     const struct verdict_form form = rc == 0 ? verdict_form_of(&found) : (struct verdict_form){0};
     v->out->verdict_is_early = form.lacks_added;
-    if (rc == 0 && parts_verdict(&r, form, &expected, v->err) != 0) {
-        rc = mismatch_code(v->err);
+    if (rc != 0) {
+        goto out;
     }
-    if (rc == 0 && mismatch_texts_near(v->err, &expected, &found, &n_near) != 0) {
+    if (parts_verdict(&r, form, &expected, v->err) != 0) {
+        rc = mismatch_code(v->err);
+        goto out;
+    }
+    if (mismatch_texts_near(v->err, &expected, &found, &n_near) != 0) {
         rc = v->err->code;
         name_versions(v);
+        goto out;
     }
-    rc = rc == 0 && !v->imported ? check_journalled(v, &found) : rc;
-    if (rc == 0 && v->out->verdict_is_early) {
+    if (!v->imported && (rc = check_journalled(v, &found)) != 0) {
+        goto out;
+    }
+    if (v->out->verdict_is_early) {
         verifying_says(v, "verdict.json lacks " VERDICT_ADDED
                           ", as earlier versions wrote it; what it has follows");
     }
-    if (rc == 0 && n_near > 0) {
+    if (n_near > 0) {
         verifying_says(v,
                        "%zu %s from what is computed here beyond the twelfth digit, as on another "
                        "processor or with another library",
@@ -302,6 +316,7 @@ static int check_verdict(struct verifying *v)
                        text_plural((int64_t)n_near, "figure of verdict.json differs",
                                    "figures of verdict.json differ"));
     }
+out:
     strbuf_release(&expected);
     strbuf_release(&found);
     return rc;
@@ -373,12 +388,13 @@ int verify_verdict(struct verifying *v)
     }
     const struct receipt r = verifying_receipt(v);
     int rc = parts_coverage(&r, &text, v->err) != 0 ? mismatch_code(v->err) : 0;
-    rc = rc == 0 ? compare_file(v, RECEIPT_COVERAGE, &text) : rc;
-    rc = rc == 0 ? check_verdict(v) : rc;
-    if (rc == 0) {
-        say_coverage(v);
-        say_runs(v);
+    if (rc != 0 || (rc = compare_file(v, RECEIPT_COVERAGE, &text)) != 0 ||
+        (rc = check_verdict(v)) != 0) {
+        goto out;
     }
+    say_coverage(v);
+    say_runs(v);
+out:
     strbuf_release(&text);
     return rc;
 }

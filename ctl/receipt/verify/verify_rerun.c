@@ -122,24 +122,31 @@ static int add_stage(struct rerun_reading *r, size_t cell, const cJSON *stage, s
     cJSON *again = NULL;
     cJSON *place = NULL;
     int rc = rerun_file_stage(stage, &s, &again, v->err) != 0 ? mismatch_code(v->err) : 0;
-    const size_t i = rc == 0 ? program_find_stage(v->program, s.name) : INDEX_NONE;
-    if (rc == 0 && (i == INDEX_NONE || i < *next)) {
+    if (rc != 0) {
+        goto out;
+    }
+    const size_t i = program_find_stage(v->program, s.name);
+    if (i == INDEX_NONE || i < *next) {
         rc = err_set(v->err, ERR_LOCK, "stage \"%.60s\" is none of the plan's, or out of its order",
                      s.name);
-    } else if (rc == 0 && r->results[i] == NULL) {
+        goto out;
+    }
+    if (r->results[i] == NULL) {
         rc = err_set(v->err, ERR_LOCK, "%s of this cell has no accepted result", s.name);
-    } else if (rc == 0 && !is_head(v, s.head)) {
+        goto out;
+    }
+    if (!is_head(v, s.head)) {
         rc = err_set(v->err, ERR_LOCK, "%s: no plan of this program has the head %.16s", s.name,
                      s.head);
+        goto out;
     }
-    if (rc == 0) {
-        *next = i + 1;
-        place = rerun_environment_of(r->places[i]);
-        digest_hex(&v->history.tasks[cell * v->program->n_stages + i].result, hex);
-        s.digest = hex;
-        s.accepted = (struct rerun_side){r->results[i], place};
-        rerun_file_add(expected, &s);
-    }
+    *next = i + 1;
+    place = rerun_environment_of(r->places[i]);
+    digest_hex(&v->history.tasks[cell * v->program->n_stages + i].result, hex);
+    s.digest = hex;
+    s.accepted = (struct rerun_side){r->results[i], place};
+    rerun_file_add(expected, &s);
+out:
     cJSON_Delete(place);
     cJSON_Delete(again);
     return rc;
@@ -161,7 +168,9 @@ static int make_again(struct rerun_reading *r, size_t cell, const cJSON *file, c
     *expected = rerun_file_begin(&head);
     cJSON_ArrayForEach(stage, json_member(file, "stages"))
     {
-        rc = rc == 0 ? add_stage(r, cell, stage, &next, *expected) : rc;
+        if (rc == 0) {
+            rc = add_stage(r, cell, stage, &next, *expected);
+        }
     }
     rerun_file_end(*expected, v->program);
     return rc;
@@ -215,15 +224,20 @@ static int check_file(struct rerun_reading *r, const struct of_cell *of)
     cJSON *file = NULL;
     cJSON *expected = NULL;
     int rc = files_read(&v->files, of->file, &text, v->err);
-    if (rc == 0 && (nodes_check(text.buf, text.len, v->err) != 0 ||
-                    json_parse(text.buf, text.len, &file, v->err) != 0)) {
+    if (rc != 0) {
+        goto out;
+    }
+    if (nodes_check(text.buf, text.len, v->err) != 0 ||
+        json_parse(text.buf, text.len, &file, v->err) != 0) {
         rc = mismatch_code(v->err);
+        goto out;
     }
-    rc = rc == 0 ? make_again(r, of->cell, file, &expected) : rc;
-    rc = rc == 0 ? compare(v, expected, &text) : rc;
-    if (rc == 0) {
-        tell(v, of->file, expected);
+    if ((rc = make_again(r, of->cell, file, &expected)) != 0 ||
+        (rc = compare(v, expected, &text)) != 0) {
+        goto out;
     }
+    tell(v, of->file, expected);
+out:
     cJSON_Delete(expected);
     cJSON_Delete(file);
     strbuf_release(&text);
@@ -361,7 +375,9 @@ int verify_reruns(struct verifying *v)
     r.results = xcalloc(v->program->n_stages, sizeof(*r.results));
     r.places = xcalloc(v->program->n_stages, sizeof(*r.places));
     int rc = list_files(&r);
-    rc = rc == 0 && r.n > 0 ? read_records(&r) : rc;
+    if (rc == 0 && r.n > 0) {
+        rc = read_records(&r);
+    }
     if (rc == 0) {
         say_all(v);
     }

@@ -130,15 +130,13 @@ static void cut_for_try(struct eval_session *e)
 int evaluation_load(struct eval_session *e, bool verify, struct err *err)
 {
     int rc = read_options(e, err);
-    if (rc == 0 && (rc = find_reads(e, verify, err)) == 0)
-        rc = benchmark_load(&e->bench, &e->options, err);
-    if (rc == 0)
-        cut_for_try(e);
-    if (rc == 0)
-        rc = read_second_key(e, err);
-    if (rc == 0)
-        rc = judge_init(&e->judge, &e->bench.set, e->second.name == NULL ? NULL : &e->second, err);
-    return rc;
+    if (rc != 0 || (rc = find_reads(e, verify, err)) != 0 ||
+        (rc = benchmark_load(&e->bench, &e->options, err)) != 0)
+        return rc;
+    cut_for_try(e);
+    if ((rc = read_second_key(e, err)) != 0)
+        return rc;
+    return judge_init(&e->judge, &e->bench.set, e->second.name == NULL ? NULL : &e->second, err);
 }
 
 int evaluation_prepare(struct eval_session *e, bool verify, struct err *err)

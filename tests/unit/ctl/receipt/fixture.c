@@ -86,16 +86,19 @@ static int make_plan(struct maker *k)
     struct diag diag;
     char *text = plan_text(k->spec);
     char *path = path_join(k->source, "grid.toml");
-    int rc = dir_make(k->source, 0700, k->err);
-    rc = rc == 0 ? write_text(k->source, "grid.toml", text, 0600, k->err) : rc;
-    rc = rc == 0 ? write_text(k->source, "corpus.txt", "Once upon a time.\n", 0600, k->err) : rc;
-    rc = rc == 0 ? write_text(k->source, "worker.sh", "#!/bin/sh\n", 0700, k->err) : rc;
     diag_init(&diag, path);
-    rc = rc == 0 ? program_load(path, &k->program, &diag, k->err) : rc;
-    rc = rc == 0 ? lock_build(k->program, NULL, NULL, &k->lock, k->err) : rc;
-    if (rc == 0 && k->spec->key != NULL) {
+    int rc = dir_make(k->source, 0700, k->err);
+    if (rc != 0 || (rc = write_text(k->source, "grid.toml", text, 0600, k->err)) != 0 ||
+        (rc = write_text(k->source, "corpus.txt", "Once upon a time.\n", 0600, k->err)) != 0 ||
+        (rc = write_text(k->source, "worker.sh", "#!/bin/sh\n", 0700, k->err)) != 0 ||
+        (rc = program_load(path, &k->program, &diag, k->err)) != 0 ||
+        (rc = lock_build(k->program, NULL, NULL, &k->lock, k->err)) != 0) {
+        goto out;
+    }
+    if (k->spec->key != NULL) {
         rc = lock_sign(k->lock, k->spec->key, NULL, k->err);
     }
+out:
     diag_release(&diag);
     free(path);
     free(text);
@@ -449,27 +452,31 @@ static int finish(struct maker *k)
     struct program_row status = {.unsealed = true};
     char *path = path_join(k->folder, "report/verdict.json");
     int rc = push_run(k);
-    rc = rc == 0 ? push_status(k, ROW_UNSEALED, &status) : rc;
-    rc = rc == 0 ? push_status(k, ROW_PAUSED, &status) : rc;
-    rc = rc == 0 ? verdict_compute(&k->evidence, k->lock->root, k->lock->head, &v, k->err) : rc;
-    rc = rc == 0 ? verdict_pretty(&v, &text, k->err) : rc;
-    strbuf_addc(&text, '\n');
-    if (rc == 0) {
-        status.verdict = true;
-        status.verdict_digest = digest_bytes(text.buf, text.len);
-        (void)snprintf(status.outcome, sizeof(status.outcome), "%s",
-                       v.kind == VERDICT_BOUND  ? k->program->outcomes[v.outcome].name
-                       : v.kind == VERDICT_VOID ? "VOID"
-                                                : "INDETERMINATE");
-        rc = push_status(k, ROW_VERDICT, &status);
+    if (rc != 0 || (rc = push_status(k, ROW_UNSEALED, &status)) != 0 ||
+        (rc = push_status(k, ROW_PAUSED, &status)) != 0 ||
+        (rc = verdict_compute(&k->evidence, k->lock->root, k->lock->head, &v, k->err)) != 0 ||
+        (rc = verdict_pretty(&v, &text, k->err)) != 0) {
+        goto out;
     }
-    rc = rc == 0 ? file_write_atomic(path, text.buf, text.len, 0600, k->err) : rc;
-    rc = rc == 0 ? provenance(k, &v) : rc;
-    rc = rc == 0 ? write_instruments(k) : rc;
+    strbuf_addc(&text, '\n');
+    status.verdict = true;
+    status.verdict_digest = digest_bytes(text.buf, text.len);
+    (void)snprintf(status.outcome, sizeof(status.outcome), "%s",
+                   v.kind == VERDICT_BOUND  ? k->program->outcomes[v.outcome].name
+                   : v.kind == VERDICT_VOID ? "VOID"
+                                            : "INDETERMINATE");
+    if ((rc = push_status(k, ROW_VERDICT, &status)) != 0 ||
+        (rc = file_write_atomic(path, text.buf, text.len, 0600, k->err)) != 0 ||
+        (rc = provenance(k, &v)) != 0 || (rc = write_instruments(k)) != 0) {
+        goto out;
+    }
     status.reported = true;
-    rc = rc == 0 ? push_status(k, ROW_REPORTED, &status) : rc;
-    rc = rc == 0 ? write_text(k->folder, "report/report.md", "# a report\n", 0600, k->err) : rc;
-    rc = rc == 0 ? write_report_sums(k) : rc;
+    if ((rc = push_status(k, ROW_REPORTED, &status)) != 0 ||
+        (rc = write_text(k->folder, "report/report.md", "# a report\n", 0600, k->err)) != 0) {
+        goto out;
+    }
+    rc = write_report_sums(k);
+out:
     if (v.file != NULL) {
         verdict_release(&v);
     }
