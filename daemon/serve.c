@@ -385,6 +385,7 @@ static int open_all(struct shell *sh, const struct shared_state *shared, struct 
     struct server_handler handler = answer_handler(sh);
     handler.stop = on_stop_request;
     rc = server_open(&sh->loop, sh->local, &handler, &sh->server, err);
+    sh->replies = server_replies(sh->server);
     rc = rc == 0 ? settings_read(sh->state, &sh->settings, err) : rc;
     if (rc == 0 && sh->settings.readers.folder != NULL) {
         rc = server_open_readers(sh->server, &sh->settings.readers, err);

@@ -12,7 +12,6 @@
 #include "base/xalloc.h"
 #include "daemon/program/amended.h"
 #include "daemon/program/apparatus.h"
-#include "daemon/rpc/server.h"
 #include "prereg/amend/amend_sign.h"
 #include "prereg/amend/amendment.h"
 
@@ -197,7 +196,7 @@ static void on_signed(struct job *job)
         if (j->rc != 0) {
             log_warn("amend: %s", j->err.msg);
         }
-        server_answer(j->shell->server, j->connection, answer, j->rc == 0 ? NULL : &j->err);
+        answer_later(j->shell, j->connection, answer, j->rc == 0 ? NULL : &j->err);
     }
     cJSON_Delete(answer);
     cJSON_Delete(j->amendment);

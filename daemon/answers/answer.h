@@ -4,8 +4,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "daemon/rpc/schema.h"
-#include "daemon/rpc/server.h"
+#include "daemon/rpc/handler.h"
 #include "daemon/shell/shell.h"
 
 struct answer_context {
@@ -13,8 +12,12 @@ struct answer_context {
     struct server_call *call;
 };
 
-/* Requests and subscriptions of `sh`; the caller sets `stop`. */
+/* Requests and subscriptions of `sh`; the caller sets `stop`, and sh->replies before the first. */
 struct server_handler answer_handler(struct shell *sh);
+
+/* Answers a request that set `later`: with result, or with why; both are borrowed. */
+void answer_later(const struct shell *sh, uint64_t connection, const cJSON *result,
+                  const struct err *why);
 
 /* answer_find.c. The program that params name; ERR_NOT_FOUND, or ERR_USAGE when several have the
  * name. */

@@ -18,7 +18,6 @@
 #include "daemon/program/amended.h"
 #include "daemon/program/apparatus.h"
 #include "daemon/program/result.h"
-#include "daemon/rpc/server.h"
 #include "prereg/amend/amend_known.h"
 #include "prereg/amend/amend_rules.h"
 #include "prereg/amend/amendment.h"
@@ -274,10 +273,10 @@ static void on_prepared(struct job *job)
     struct amend_job *j = (struct amend_job *)job;
     if (!j->shell->stopping && j->rc != 0) {
         log_warn("%s: amend: %s", j->hosted->id, j->err.msg);
-        server_answer(j->shell->server, j->connection, NULL, &j->err);
+        answer_later(j->shell, j->connection, NULL, &j->err);
     } else if (!j->shell->stopping) {
         cJSON *result = prepared_json(j);
-        server_answer(j->shell->server, j->connection, result, NULL);
+        answer_later(j->shell, j->connection, result, NULL);
         cJSON_Delete(result);
         if (j->prepared->amendment != NULL) {
             amend_prepared_free(j->hosted->amend);

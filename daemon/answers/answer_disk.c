@@ -103,7 +103,7 @@ static void on_counted(struct job *job)
             add_unloaded(j->shell, j->only, cJSON_GetObjectItemCaseSensitive(j->answer, "damaged"));
             json_put_bool(j->answer, "daemon", true);
         }
-        server_answer(j->shell->server, j->connection, j->answer, j->rc == 0 ? NULL : &j->err);
+        answer_later(j->shell, j->connection, j->answer, j->rc == 0 ? NULL : &j->err);
     }
     cJSON_Delete(j->answer);
     free(j->state);

@@ -10,7 +10,6 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "daemon/rpc/server.h"
 
 struct lost_job {
     struct job job;
@@ -67,7 +66,7 @@ static void on_looked(struct job *job)
     cJSON *result = NULL;
     if (!j->shell->stopping) {
         int rc = give_up(j, &result);
-        server_answer(j->shell->server, j->connection, result, rc == 0 ? NULL : &j->err);
+        answer_later(j->shell, j->connection, result, rc == 0 ? NULL : &j->err);
     }
     cJSON_Delete(result);
     inputs_release(&j->one);

@@ -101,7 +101,7 @@ static void on_looked(struct job *job)
             json_put_bool(result, "removed", true);
             json_put_bool(result, "already", already);
         }
-        server_answer(j->shell->server, j->connection, result, rc == 0 ? NULL : &j->err);
+        answer_later(j->shell, j->connection, result, rc == 0 ? NULL : &j->err);
     }
     cJSON_Delete(result);
     for (size_t i = 0; i < j->n; i++) {

@@ -21,7 +21,6 @@
 #include "daemon/answers/answer.h"
 #include "daemon/answers/resubmit.h"
 #include "daemon/program/amended.h"
-#include "daemon/rpc/server.h"
 #include "daemon/shell/add_program.h"
 #include "daemon/shell/load.h"
 #include "prereg/amend/amendment.h"
@@ -540,7 +539,7 @@ static void take_program(struct submit_job *j)
     log_info("%s: submitted%s%s", h->id, is_new ? "" : " again",
              run_changed ? " with another [run]" : "");
     cJSON *result = submitted_json(j, h, is_new, run_changed);
-    server_answer(j->shell->server, j->connection, result, NULL);
+    answer_later(j->shell, j->connection, result, NULL);
     cJSON_Delete(result);
 }
 
@@ -553,7 +552,7 @@ static void on_submitted(struct job *job)
         }
         if (j->rc != 0) {
             log_warn("submit %s: %s", j->path, j->err.msg);
-            server_answer(j->shell->server, j->connection, NULL, &j->err);
+            answer_later(j->shell, j->connection, NULL, &j->err);
         }
     }
     for (size_t i = 0; i < j->n_amended; i++) {

@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/answers/answer.h"
-#include "daemon/rpc/server.h"
 #include "state/store/run_history.h"
 #include "truthtable/evidence/task_coverage.h"
 
@@ -46,7 +45,7 @@ static void on_turn(uv_timer_t *timer)
     h->following = false;
     if (step(sh, h) && !h->following) {
         h->version++;
-        server_note_change(sh->server);
+        sh->replies.note_change(sh->replies.ctx);
     }
     (void)uv_timer_start(timer, on_turn, 1, 0);
 }

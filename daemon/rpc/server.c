@@ -163,9 +163,10 @@ static void send_result(struct conn *c, const cJSON *result, const struct err *w
     }
 }
 
-void server_answer(struct server *s, uint64_t connection, const cJSON *result,
-                   const struct err *why)
+static void answer_deferred(void *ctx, uint64_t connection, const cJSON *result,
+                            const struct err *why)
 {
+    const struct server *s = ctx;
     for (struct conn *c = s->conns; c != NULL; c = c->next) {
         if (c->id == connection) {
             send_result(c, result, why);
@@ -369,6 +370,16 @@ static void on_events(uv_timer_t *timer)
     if (s->changed) {
         (void)uv_timer_start(&s->events, on_events, EVENT_EVERY_MS, 0);
     }
+}
+
+static void note_change(void *ctx)
+{
+    server_note_change(ctx);
+}
+
+struct server_replies server_replies(struct server *s)
+{
+    return (struct server_replies){.ctx = s, .answer = answer_deferred, .note_change = note_change};
 }
 
 void server_note_change(struct server *s)

@@ -15,6 +15,7 @@
 #include "daemon/executor/executor.h"
 #include "daemon/executor/job.h"
 #include "daemon/program/hosted.h"
+#include "daemon/rpc/handler.h"
 #include "daemon/shell/pump.h"
 #include "daemon/shell/settings.h"
 #include "state/store/store.h"
@@ -43,8 +44,9 @@ struct shell {
     struct pump *pump;
     struct executor *executors[EXECUTOR_NR];
     struct server *server;
-    struct settings settings; /* serve.toml, as it was at the start */
-    struct keeper *keeper;    /* NULL: the state folder is not shared */
+    struct server_replies replies; /* of the server, for what is answered later */
+    struct settings settings;      /* serve.toml, as it was at the start */
+    struct keeper *keeper;         /* NULL: the state folder is not shared */
     const char *taken_over;   /* likewise: from whom, and the proof; NULL: there was none before */
     bool moved;               /* likewise: the daemon before this one served on another host */
     struct hosted **programs; /* by number; NULL where there is none */
