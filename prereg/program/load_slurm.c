@@ -21,20 +21,29 @@ static const struct own_option {
     {"--job-name", "-J", "it identifies the attempt"},
     {"--comment", NULL, "it identifies the attempt"},
     {"--array", "-a", "use [run.slurm] array"},
+    {"--batch", NULL, "an attempt runs on one node"},
     {"--partition", "-p", "use [run.slurm] partition"},
     {"--account", "-A", "use [run.slurm] account"},
     {"--qos", "-q", "use [run.slurm] qos"},
     {"--clusters", "-M", "use [run.slurm] clusters"},
     {"--time", "-t", "use time of [run.STAGE]"},
     {"--cpus-per-task", "-c", "use threads of [run.STAGE]"},
+    {"--cpus-per-gpu", NULL, "use threads of [run.STAGE]"},
     {"--mem", NULL, "use memory of [run.STAGE]"},
     {"--mem-per-cpu", NULL, "use memory of [run.STAGE]"},
     {"--mem-per-gpu", NULL, "use memory of [run.STAGE]"},
     {"--gpus", "-G", "use gpus of [run.STAGE]"},
     {"--gpus-per-node", NULL, "use gpus of [run.STAGE]"},
+    {"--gpus-per-socket", NULL, "use gpus of [run.STAGE]"},
     {"--gpus-per-task", NULL, "use gpus of [run.STAGE]"},
+    {"--gres", NULL, "use gpus of [run.STAGE]"},
     {"--nodes", "-N", "an attempt runs on one node"},
     {"--ntasks", "-n", "an attempt is one task"},
+    {"--ntasks-per-core", NULL, "an attempt is one task"},
+    {"--ntasks-per-gpu", NULL, "an attempt is one task"},
+    {"--ntasks-per-node", NULL, "an attempt is one task"},
+    {"--ntasks-per-socket", NULL, "an attempt is one task"},
+    {"--exclude", "-x", "preregd excludes nodes that fail; use --constraint or a partition"},
     {"--output", "-o", "the attempt's folder has the logs"},
     {"--error", "-e", "the attempt's folder has the logs"},
     {"--input", "-i", "a worker has no standard input"},
@@ -59,24 +68,12 @@ static const struct own_option {
     {"--version", "-V", "it submits nothing"},
 };
 
-/* Exact names that begin like one of ours and are others. */
-static bool is_other(const char *word, size_t n)
-{
-    static const char *const others[] = {"--no-kill", "--ntasks-per-node"};
-    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
-        if (strlen(others[i]) == n && strncmp(others[i], word, n) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static const struct own_option *find_own(const char *option)
 {
     const size_t n = strcspn(option, "= ");
     for (size_t i = 0; i < ARRAY_LEN(OWN); i++) {
         const bool is_long = strncmp(option, "--", 2) == 0;
-        if (is_long ? !is_other(option, n) && strncmp(OWN[i].word, option, n) == 0
+        if (is_long ? strncmp(OWN[i].word, option, n) == 0
                     : OWN[i].letter != NULL && strncmp(option, OWN[i].letter, 2) == 0) {
             return &OWN[i];
         }
@@ -95,6 +92,9 @@ static void check_option(struct load *l, const struct toml_node *n)
     const struct own_option *own = find_own(s);
     if (own != NULL) {
         load_error(l, n, "\"%s\" sets %s, which is preregd's: %s", s, own->word, own->instead);
+    } else if (s[1] != '-' && s[2] != '\0' && strchr("OIks", s[1]) != NULL) {
+        /* "-sJx" is -s and -J */
+        load_error(l, n, "\"%s\" may be several options: write each by its long name", s);
     }
 }
 

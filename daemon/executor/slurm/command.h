@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/err.h"
 
 /* What the jobs of one stage ask for: a shape of the book's (event.h). NULL and 0: not asked. */
 struct slurm_request {
@@ -19,7 +18,7 @@ struct slurm_request {
     const char *account;
     const char *qos;
     const char *clusters;
-    const char *const *options; /* [run.slurm] options, checked */
+    const char *const *options; /* [run.slurm] options, as prereg/program/load_slurm.c lets them pass */
     size_t n_options;
     uint32_t threads; /* at least 1 */
     int64_t memory_bytes;
@@ -35,10 +34,6 @@ struct slurm_submission {
     const char *script;  /* path; NULL: from stdin */
     const char *folder;  /* where the script runs: one that nodes see */
 };
-
-/* Checks one of [run.slurm] options: ERR_USAGE with the reason when it is none, or one that is
- * ours. Abbreviations that sbatch would accept for ours are refused, too. */
-int slurm_option_check(const char *option, struct err *err) MUST_CHECK;
 
 char *const *slurm_command_submit(struct arena *a, const struct slurm_request *r,
                                   const struct slurm_submission *s);

@@ -518,7 +518,10 @@ static const struct {
      "\"--job=x\",\n"
      "\"-c4\",\n"
      "\"a100\",\n"
-     "\"--constraint=a100\"] }",
+     "\"--gre=gpu:1\",\n"
+     "\"-pgpu\",\n"
+     "\"-sJx\",\n"
+     "\"-Ca100\", \"--no-kill\", \"--wait-all-nodes=1\", \"--constraint=a100\"] }",
      "grid.toml:40:8: error: run.gpus: expected \"auto\", 0, or a list of at most 64 UUIDs or "
      "indices (GPUs of one attempt: gpus of [run.STAGE])\n"
      "grid.toml:41:8: error: run.keep: \"some\" is not \"all\" or \"last\" or \"none\"\n"
@@ -535,7 +538,13 @@ static const struct {
      "grid.toml:46:1: error: run.slurm.options[2]: \"-c4\" sets --cpus-per-task, which is "
      "preregd's: use threads of [run.STAGE]\n"
      "grid.toml:47:1: error: run.slurm.options[3]: \"a100\" is not an option of sbatch: write "
-     "\"--NAME=VALUE\", one string each\n"},
+     "\"--NAME=VALUE\", one string each\n"
+     "grid.toml:48:1: error: run.slurm.options[4]: \"--gre=gpu:1\" sets --gres, which is "
+     "preregd's: use gpus of [run.STAGE]\n"
+     "grid.toml:49:1: error: run.slurm.options[5]: \"-pgpu\" sets --partition, which is "
+     "preregd's: use [run.slurm] partition\n"
+     "grid.toml:50:1: error: run.slurm.options[6]: \"-sJx\" may be several options: write each by "
+     "its long name\n"},
 };
 
 static void test_each_fault(void **state)

@@ -1,4 +1,4 @@
-/* Command lines word by word, options that are ours, and the environment of the clients. */
+/* Command lines word by word, and the environment of the clients. */
 #include "daemon/executor/slurm/command.h"
 
 #include "base/strbuf.h"
@@ -79,48 +79,6 @@ static void test_others(void **state)
     arena_release(&a);
 }
 
-static void test_options(void **state)
-{
-    static const struct {
-        const char *option;
-        const char *refused; /* a part of the message; NULL: allowed */
-    } rows[] = {
-        {"--constraint=a100", NULL},
-        {"--reservation=r", NULL},
-        {"--dependency=afterok:5", NULL},
-        {"-Ca100", NULL},
-        {"--nice=100", NULL},
-        {"--exclusive", NULL},
-        {"--partition=x", "--partition is preregd's own option; use [run.slurm] partition"},
-        {"--part=x", "--partition"},
-        {"-pgpu", "--partition"},
-        {"-J", "--job-name"},
-        {"--arr=1-3", "--array"},
-        {"--a=1-3", "--account"},
-        {"--mem=1G", "use [run.STAGE] memory"},
-        {"--wrap=x", "remove it"},
-        {"--requeue", "--requeue"},
-        {"--exp=ALL", "--export"},
-        {"--gres=gpu:1", "[run.STAGE] gpus"},
-        {"-sJx", "one option a word"},
-        {"script.sh", "expected an option"},
-        {"-", "expected an option"},
-        {"--", "expected an option"},
-        {"", "expected an option"},
-        {"--comment=a\nb", "end of line"},
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct err err = {0};
-        CHECK_ROW("%s", rows[i].option);
-        int rc = slurm_option_check(rows[i].option, &err);
-        assert_int_equal(rc, rows[i].refused == NULL ? 0 : ERR_USAGE);
-        if (rows[i].refused != NULL) {
-            assert_non_null(strstr(err.msg, rows[i].refused));
-        }
-    }
-}
-
 static char *entry(const char *s, char *buf, size_t size)
 {
     (void)snprintf(buf, size, "%s", s);
@@ -159,7 +117,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_submit),
         cmocka_unit_test(test_others),
-        cmocka_unit_test(test_options),
         cmocka_unit_test(test_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
