@@ -102,6 +102,20 @@ void strbuf_add_count(struct strbuf *sb, int64_t n, const char *one, const char 
     strbuf_addf(sb, "%lld %s", (long long)n, text_plural(n, one, many));
 }
 
+/* In single quotes: a shell takes everything between them as it is. */
+void strbuf_add_quoted(struct strbuf *sb, const char *word)
+{
+    strbuf_addc(sb, '\'');
+    for (; *word != '\0'; word++) {
+        if (*word == '\'') {
+            strbuf_adds(sb, "'\\''");
+        } else {
+            strbuf_addc(sb, *word);
+        }
+    }
+    strbuf_addc(sb, '\'');
+}
+
 char *strbuf_detach(struct strbuf *sb)
 {
     char *out = sb->cap == 0 ? xstrdup("") : sb->buf;

@@ -32,6 +32,8 @@ void strbuf_addc(struct strbuf *sb, char c);
 void strbuf_addf(struct strbuf *sb, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* "1 task", "2 tasks" */
 void strbuf_add_count(struct strbuf *sb, int64_t n, const char *one, const char *many);
+/* `word` as one word of a POSIX shell, whatever it holds. */
+void strbuf_add_quoted(struct strbuf *sb, const char *word);
 /* Hands the heap string to the caller (never NULL) and leaves sb as after init. */
 char *strbuf_detach(struct strbuf *sb);
 

@@ -87,19 +87,6 @@ int host_choose(const struct ctl_command *c, const char *given, const char **hos
     return 0;
 }
 
-void host_quote(struct strbuf *out, const char *word)
-{
-    strbuf_addc(out, '\'');
-    for (; *word != '\0'; word++) {
-        if (*word == '\'') {
-            strbuf_adds(out, "'\\''");
-        } else {
-            strbuf_addc(out, *word);
-        }
-    }
-    strbuf_addc(out, '\'');
-}
-
 /* "$1" is our version as `preregctl --version` prints it, "$2" the locale, "$3" NO_COLOR. The login
  * shell of HOST sees quoted words only; sh runs the rest, whatever that shell is. */
 void host_script(struct strbuf *out, char *const *argv, const char *version, bool utf8,
@@ -112,14 +99,14 @@ void host_script(struct strbuf *out, char *const *argv, const char *version, boo
         "shift 3; exec preregctl \"$@\"";
     struct strbuf own = STRBUF_INIT;
     strbuf_adds(out, "exec sh -c ");
-    host_quote(out, SCRIPT);
+    strbuf_add_quoted(out, SCRIPT);
     strbuf_adds(out, " sh ");
     strbuf_addf(&own, "preregctl %s", version);
-    host_quote(out, own.buf);
+    strbuf_add_quoted(out, own.buf);
     strbuf_addf(out, " %s '%s'", utf8 ? "C.UTF-8" : "C", no_colour ? "1" : "");
     for (; *argv != NULL; argv++) {
         strbuf_addc(out, ' ');
-        host_quote(out, *argv);
+        strbuf_add_quoted(out, *argv);
     }
     strbuf_release(&own);
 }

@@ -21,9 +21,6 @@ int host_take(int *argc, char **argv, const char **host, struct err *err) MUST_C
 int host_choose(const struct ctl_command *c, const char *given, const char **host,
                 struct err *err) MUST_CHECK;
 
-/* Appends `word` as one word of a POSIX shell, whatever it holds. */
-void host_quote(struct strbuf *out, const char *word);
-
 /* Appends the text that ssh gives to the shell of HOST: `argv` (argv[0] is the command's name), run
  * by the preregctl of HOST if it is of `version`. */
 void host_script(struct strbuf *out, char *const *argv, const char *version, bool utf8,

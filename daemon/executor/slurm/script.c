@@ -4,25 +4,11 @@
 
 #include <assert.h>
 
-/* In single quotes: bash takes everything between them as it is. */
-static void add_quoted(struct strbuf *out, const char *s)
-{
-    strbuf_addc(out, '\'');
-    for (; *s != '\0'; s++) {
-        if (*s == '\'') {
-            strbuf_adds(out, "'\\''");
-        } else {
-            strbuf_addc(out, *s);
-        }
-    }
-    strbuf_addc(out, '\'');
-}
-
 static void add_folder(struct strbuf *out, const struct slurm_script *s)
 {
     strbuf_adds(out, "folder=");
     if (s->list == NULL) {
-        add_quoted(out, s->folder);
+        strbuf_add_quoted(out, s->folder);
         strbuf_addc(out, '\n');
         return;
     }
@@ -36,7 +22,7 @@ static void add_folder(struct strbuf *out, const struct slurm_script *s)
                      "    fi\n"
                      "    at=$((at + 1))\n"
                      "done < ");
-    add_quoted(out, s->list);
+    strbuf_add_quoted(out, s->list);
     strbuf_addf(out, "\n[ -n \"$folder\" ] || exit %d\n", SLURM_SCRIPT_NO_FOLDER);
 }
 
@@ -55,6 +41,6 @@ void slurm_script_write(struct strbuf *out, const struct slurm_script *s)
                     i + 1, SLURM_SCRIPT_NO_SETUP);
     }
     strbuf_adds(out, "exec "); /* rule 4 */
-    add_quoted(out, s->shim);
+    strbuf_add_quoted(out, s->shim);
     strbuf_adds(out, " --slurm \"$folder\"\n");
 }

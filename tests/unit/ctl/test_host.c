@@ -111,7 +111,7 @@ static void test_quote(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         CHECK_ROW("%s", rows[i].word);
         struct strbuf out = STRBUF_INIT;
-        host_quote(&out, rows[i].word);
+        strbuf_add_quoted(&out, rows[i].word);
         assert_string_equal(out.buf, rows[i].quoted);
         strbuf_release(&out);
     }
