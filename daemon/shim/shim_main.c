@@ -325,10 +325,15 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], SPAWN_VERB) == 0) {
         return serve_spawns(STDIN_FILENO, run);
     }
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        (void)printf("prereg-shim %s\n", PREREGD_VERSION);
+        return fflush(stdout) == 0 ? EXIT_OK : EXIT_ANY;
+    }
     if (argc < 2 || argc > 3 || argv[1][0] == '-') {
         (void)fprintf(stderr,
                       "usage: prereg-shim ATTEMPT_FOLDER [CGROUP] < WHAT   (run by preregd)\n"
-                      "       prereg-shim " SPAWN_VERB " < SOCKET                  (likewise)\n");
+                      "       prereg-shim " SPAWN_VERB " < SOCKET                  (likewise)\n"
+                      "       prereg-shim --version\n");
         return EXIT_USAGE;
     }
     return run(argv[1], argc == 3 ? argv[2] : NULL);
