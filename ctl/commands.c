@@ -23,8 +23,10 @@ const struct ctl_command ctl_commands[] = {
      "A worker of the program's own is executed only after a question on the terminal, or with\n"
      "--run; a command that was allowed before needs no question. With --no-run no worker is\n"
      "executed. --explain prints the table row by row, with what can reach each, and says what\n"
-     "each line means.",
-     CTL_JSON | CTL_RUN | CTL_NO_RUN | CTL_EXPLAIN | CTL_HERE, 1, 1, cmd_check},
+     "each line means.\n"
+     "--slurm asks Slurm what it would do with the jobs of each stage, and runs a probe job of\n"
+     "seconds that writes and reads through the work folder (docs/slurm.md).",
+     CTL_JSON | CTL_RUN | CTL_NO_RUN | CTL_EXPLAIN | CTL_SLURM | CTL_HERE, 1, 1, cmd_check},
     {"try", "GRID.TOML [CELL]", "run a little of a program, and discard it",
      "Runs every stage of one cell for each arm (or of CELL): a few steps of a training, a few\n"
      "items of an evaluation, in a folder under $TMPDIR that is removed. Shows time, memory and\n"

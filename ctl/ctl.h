@@ -46,6 +46,7 @@ enum ctl_option {
 #define CTL_HOST      (1U << 23) /* --host: it may run on another machine (host.h) */
 #define CTL_LOSE      (1U << 25) /* --yes-lose-it */
 #define CTL_HERE      (1U << 24) /* no option: $PREREGD_HOST does not concern it */
+#define CTL_SLURM     (1U << 26) /* --slurm, --slurm-wait */
 
 /* The options of one call, borrowed from argv. NULL, 0 and false: not given. */
 struct ctl_options {
@@ -77,6 +78,8 @@ struct ctl_options {
     int64_t items;
     bool run; /* what the program names may be executed without asking */
     bool explain;
+    bool slurm;
+    int64_t slurm_wait_ms; /* of the probe job, in the queue */
     bool kill;
     bool replace;
     bool dry_run;

@@ -12,7 +12,9 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 
-#define ARGUMENT_COLUMNS 23 /* of the list of commands */
+#define ARGUMENT_COLUMNS  23 /* of the list of commands */
+#define SLURM_WAIT_MS     ((int64_t)60 * 1000)
+#define SLURM_WAIT_MAX_MS ((int64_t)24 * 3600 * 1000)
 
 /* Values of getopt_long; those of options without a letter are above every character. */
 enum {
@@ -44,6 +46,8 @@ enum {
     OPT_WITH_HOST,
     OPT_FAILURES,
     OPT_HOST,
+    OPT_SLURM,
+    OPT_SLURM_WAIT,
     OPT_LOSE,
 };
 
@@ -71,6 +75,10 @@ static const struct option_row option_rows[] = {
     {"no-run", OPT_NO_RUN, NULL, CTL_NO_RUN, "execute no worker"},
     {"explain", OPT_EXPLAIN, NULL, CTL_EXPLAIN,
      "print every row with what can reach it, and what each line means"},
+    {"slurm", OPT_SLURM, NULL, CTL_SLURM,
+     "ask Slurm about every stage, and run a probe job of seconds on a node"},
+    {"slurm-wait", OPT_SLURM_WAIT, "TIME", CTL_SLURM,
+     "how long the probe job may wait in the queue (default 60s)"},
     /* which program, and why */
     {"reason", 'r', "TEXT", CTL_REASON, "why (journalled)"},
     {"program", 'p', "PROGRAM", CTL_PROGRAM, "which program, when there are several"},
@@ -160,6 +168,15 @@ static int set_interval(const char *text, int64_t *out, struct err *err)
     return 0;
 }
 
+static int set_slurm_wait(const char *text, int64_t *out, struct err *err)
+{
+    int rc = text_to_ms(text, out, err);
+    if (rc != 0 || *out < 1000 || *out > SLURM_WAIT_MAX_MS) {
+        return err_set(err, ERR_USAGE, "--slurm-wait: \"%s\" is not a time from 1s to 24h", text);
+    }
+    return 0;
+}
+
 /* Stores one option; the operand is borrowed from argv. */
 static int apply(struct ctl_options *o, int value, const char *operand, struct err *err)
 {
@@ -180,6 +197,8 @@ static int apply(struct ctl_options *o, int value, const char *operand, struct e
     case OPT_STEPS: return set_number("steps", operand, 1000000, &o->steps, err);
     case OPT_ITEMS: return set_number("items", operand, 1000000, &o->items, err);
     case OPT_EXPLAIN: o->explain = true; return 0;
+    case OPT_SLURM: o->slurm = true; return 0;
+    case OPT_SLURM_WAIT: return set_slurm_wait(operand, &o->slurm_wait_ms, err);
     case OPT_KILL: o->kill = true; return 0;
     case OPT_REPLACE: o->replace = true; return 0;
     case OPT_DRY_RUN: o->dry_run = true; return 0;
@@ -238,7 +257,7 @@ int ctl_options_parse(const struct ctl_command *c, int argc, char **argv, struct
     char shorts[2 * ARRAY_LEN(option_rows) + 2];
     /* only what the command takes: anything else is unknown to getopt */
     build_tables(c, longs, shorts);
-    *o = (struct ctl_options){.interval_ms = 1000, .lines = 40};
+    *o = (struct ctl_options){.interval_ms = 1000, .lines = 40, .slurm_wait_ms = SLURM_WAIT_MS};
     optind = 0; /* starts getopt afresh, for tests that parse more than once */
     opterr = 0;
     int value;

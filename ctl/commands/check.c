@@ -4,14 +4,17 @@
  * repeated below the report, because those above it have scrolled away.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/json.h"
 #include "base/show.h"
 #include "ctl/ctl.h"
 #include "ctl/load.h"
 #include "ctl/proof.h"
+#include "ctl/slurm/check.h"
 #include "ctl/text/check_text.h"
 #include "ctl/text/out.h"
+#include "ctl/text/slurm_text.h"
 #include "truthtable/prove/check_explain.h"
 
 #define ROWS_TOLD 16 /* of each kind; a table may have 2^18 */
@@ -70,8 +73,20 @@ static int say_lock(const struct proof *proof, struct strbuf *sb)
     return rc;
 }
 
+/* What Slurm said, or that it was not asked. */
+static void say_slurm(const struct ctl_options *o, const struct proof *proof, const cJSON *slurm,
+                      const struct term *t, struct strbuf *sb)
+{
+    if (slurm != NULL) {
+        slurm_text(sb, t, slurm);
+    } else if (!o->slurm && slurm_check_stages(proof->program) > 0) {
+        strbuf_adds(sb, "slurm: not asked (`preregctl check --slurm` does, and runs a probe job of "
+                        "seconds)\n");
+    }
+}
+
 /* Prints diagnostics, proofs and the lock's state. Returns what is wrong with the lock, or 0. */
-static int say(const struct ctl_options *o, const struct proof *proof)
+static int say(const struct ctl_options *o, const struct proof *proof, const cJSON *slurm)
 {
     diag_print(&proof->diag, stderr);
     /* the program did not load, or its table could not be compiled */
@@ -90,6 +105,7 @@ static int say(const struct ctl_options *o, const struct proof *proof)
                     "no worker was asked (--no-run): metrics, parameters and what is held fixed "
                     "are not checked\n");
     }
+    say_slurm(o, proof, slurm, &t, &sb);
     int lock_rc = say_lock(proof, &sb);
     if (o->explain) {
         strbuf_adds(&sb, explanation);
@@ -128,13 +144,52 @@ static void put_lock(cJSON *answer, const struct plan_program *p, enum exit_code
     lock_free(lock);
 }
 
+/* Asks Slurm about a program without errors. */
+static int ask_slurm(const struct ctl_options *o, struct proof *proof, cJSON **answer,
+                     struct err *err)
+{
+    char *state = NULL;
+    int rc = load_state_folder(o->state, &state, err);
+    if (rc == 0) {
+        const struct slurm_check check = {
+            .program = proof->program, .state = state, .wait_ms = o->slurm_wait_ms};
+        rc = slurm_check(&check, &proof->diag, answer, err);
+    }
+    free(state);
+    return rc;
+}
+
+/* The one object of --json; *code is the lock's where the program has no errors. */
+static int say_json(const struct ctl_options *o, const struct proof *proof, const cJSON *slurm,
+                    enum exit_code *code, struct err *err)
+{
+    struct err failure = {0};
+    cJSON *answer = proof_json(proof);
+    /* --json has every row, however many */
+    if (o->explain && proof->has_report) {
+        json_put(answer, "table", check_explain(&proof->report, SIZE_MAX));
+    }
+    if (proof->program != NULL) {
+        put_lock(answer, proof->program, code);
+    }
+    if (o->slurm) {
+        json_put(answer, "slurm", slurm != NULL ? json_copy(slurm) : cJSON_CreateNull());
+    }
+    int rc = out_json(answer, &failure);
+    cJSON_Delete(answer);
+    *err = rc != 0 ? failure : *err;
+    return rc;
+}
+
 /* The exit code is that of the program's errors, else that of the lock. */
 int cmd_check(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     struct proof proof;
+    cJSON *slurm = NULL;
     *code = EXIT_OK;
     const struct trust_ask trust = {.state = o->state, .run = o->run};
     int rc = proof_run(o->args[0], o->no_run ? NULL : &trust, &proof, err);
+    rc = rc == 0 && o->slurm ? ask_slurm(o, &proof, &slurm, err) : rc;
     /* the machine failed, or the user refused: there is nothing to report */
     if (rc != 0 && rc != ERR_INVALID) {
         proof_release(&proof);
@@ -142,23 +197,13 @@ int cmd_check(const struct ctl_options *o, enum exit_code *code, struct err *err
     }
     *code = err_exit_code(rc);
     if (o->json) {
-        struct err failure = {0};
-        cJSON *answer = proof_json(&proof);
-        /* --json has every row, however many */
-        if (o->explain && proof.has_report) {
-            json_put(answer, "table", check_explain(&proof.report, SIZE_MAX));
-        }
-        if (proof.program != NULL) {
-            put_lock(answer, proof.program, code);
-        }
-        rc = out_json(answer, &failure);
-        cJSON_Delete(answer);
-        *err = rc != 0 ? failure : *err;
+        rc = say_json(o, &proof, slurm, code, err);
     } else {
-        int lock_rc = say(o, &proof);
+        int lock_rc = say(o, &proof, slurm);
         *code = rc == 0 && lock_rc != 0 ? err_exit_code(lock_rc) : *code;
         rc = rc != 0 ? say_errors(&proof, err) : 0;
     }
+    cJSON_Delete(slurm);
     proof_release(&proof);
     return rc;
 }

@@ -1,0 +1,380 @@
+/* Reads "Key=value" fields. scontrol -o prints one object a line; a value ends at a blank, so that
+ * of a value that holds blanks (OS, Reason) only the beginning is seen, and none of these is read.
+ */
+#include "ctl/slurm/cluster.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define ROWS_MAX   ((size_t)100000)
+#define DIGITS_MAX 15
+
+struct span {
+    const char *s;
+    size_t len;
+};
+
+void cluster_init(struct cluster *c)
+{
+    *c = (struct cluster){
+        .name = "", .version = "", .accounting = "", .max_array = -1, .max_jobs = -1};
+    arena_init(&c->arena);
+}
+
+void cluster_release(struct cluster *c)
+{
+    arena_release(&c->arena);
+}
+
+/* The next line without its end; false at the end of the text. */
+static bool next_line(struct span *text, struct span *line)
+{
+    if (text->len == 0) {
+        return false;
+    }
+    const char *end = memchr(text->s, '\n', text->len);
+    line->s = text->s;
+    line->len = end != NULL ? (size_t)(end - text->s) : text->len;
+    const size_t step = line->len + (end != NULL);
+    text->s += step;
+    text->len -= step;
+    return true;
+}
+
+static bool begins(struct span s, const char *with)
+{
+    const size_t n = strlen(with);
+    return s.len >= n && memcmp(s.s, with, n) == 0;
+}
+
+static bool is(struct span s, const char *word)
+{
+    return s.len == strlen(word) && begins(s, word);
+}
+
+/* The value of `key` in "A=1 B=2"; empty when it is not there. */
+static struct span field(struct span line, const char *key)
+{
+    const size_t n = strlen(key);
+    for (size_t i = 0; i + n < line.len; i++) {
+        if ((i == 0 || line.s[i - 1] == ' ') && memcmp(line.s + i, key, n) == 0 &&
+            line.s[i + n] == '=') {
+            const char *value = line.s + i + n + 1;
+            size_t len = 0;
+            while (value + len < line.s + line.len && value[len] != ' ') {
+                len++;
+            }
+            return (struct span){value, len};
+        }
+    }
+    return (struct span){"", 0};
+}
+
+/* Digits up to the first character that is none; -1 without any, or with too many. */
+static int64_t number(struct span s)
+{
+    int64_t value = 0;
+    size_t n = 0;
+    while (n < s.len && s.s[n] >= '0' && s.s[n] <= '9') {
+        value = value * 10 + (s.s[n] - '0');
+        if (++n > DIGITS_MAX) {
+            return -1;
+        }
+    }
+    return n > 0 ? value : -1;
+}
+
+static const char *keep(struct cluster *c, struct span s)
+{
+    char *text = arena_strndup(&c->arena, s.s, s.len);
+    text_make_line(text);
+    return text;
+}
+
+int64_t cluster_time_ms(const char *text, size_t len)
+{
+    int64_t parts[4] = {0};
+    size_t n = 0;
+    int64_t days = 0;
+    struct span rest = {text, len};
+    const char *dash = memchr(text, '-', len);
+    if (dash != NULL) {
+        days = number(rest);
+        rest = (struct span){dash + 1, (size_t)(text + len - dash - 1)};
+    }
+    while (rest.len > 0 && n < 4) {
+        const char *colon = memchr(rest.s, ':', rest.len);
+        const size_t here = colon != NULL ? (size_t)(colon - rest.s) : rest.len;
+        parts[n] = number((struct span){rest.s, here});
+        if (parts[n++] < 0) {
+            return -1;
+        }
+        const size_t step = here + (colon != NULL);
+        rest.s += step;
+        rest.len -= step;
+    }
+    /* scontrol prints [D-]HH:MM:SS; anything else is a word */
+    if (n != 3 || days < 0 || days > 36500 || parts[0] > 100000 || parts[1] > 59 || parts[2] > 59) {
+        return -1;
+    }
+    return ((days * 24 + parts[0]) * 3600 + parts[1] * 60 + parts[2]) * 1000;
+}
+
+/* "MaxArraySize            = 1001" */
+static struct span config_value(struct span line)
+{
+    const char *equals = memchr(line.s, '=', line.len);
+    if (equals == NULL) {
+        return (struct span){"", 0};
+    }
+    struct span v = {equals + 1, (size_t)(line.s + line.len - equals - 1)};
+    while (v.len > 0 && v.s[0] == ' ') {
+        v.s++;
+        v.len--;
+    }
+    return v;
+}
+
+void cluster_read_config(struct cluster *c, const char *text, size_t len)
+{
+    struct span rest = {text, len};
+    struct span line;
+    while (next_line(&rest, &line)) {
+        if (begins(line, "ClusterName ")) {
+            c->name = keep(c, config_value(line));
+        } else if (begins(line, "SLURM_VERSION ")) {
+            c->version = keep(c, config_value(line));
+        } else if (begins(line, "AccountingStorageType ")) {
+            c->accounting = keep(c, config_value(line));
+        } else if (begins(line, "MaxArraySize ")) {
+            c->max_array = number(config_value(line));
+        } else if (begins(line, "MaxJobCount ")) {
+            c->max_jobs = number(config_value(line));
+        }
+    }
+}
+
+static size_t count_lines(const char *text, size_t len)
+{
+    size_t n = 1;
+    for (size_t i = 0; i < len; i++) {
+        n += text[i] == '\n';
+    }
+    return n < ROWS_MAX ? n : ROWS_MAX;
+}
+
+void cluster_read_partitions(struct cluster *c, const char *text, size_t len)
+{
+    struct span rest = {text, len};
+    struct span line;
+    const size_t cap = count_lines(text, len);
+    c->partitions = arena_array(&c->arena, cap, sizeof(*c->partitions));
+    c->n_partitions = 0;
+    while (c->n_partitions < cap && next_line(&rest, &line)) {
+        const struct span name = field(line, "PartitionName");
+        if (name.len == 0) {
+            continue;
+        }
+        const struct span max = field(line, "MaxTime");
+        const struct span usual = field(line, "DefaultTime");
+        c->partitions[c->n_partitions++] =
+            (struct cluster_partition){.name = keep(c, name),
+                                       .is_default = is(field(line, "Default"), "YES"),
+                                       .is_up = is(field(line, "State"), "UP"),
+                                       .max_time_ms = cluster_time_ms(max.s, max.len),
+                                       .default_time_ms = cluster_time_ms(usual.s, usual.len)};
+    }
+}
+
+/* "gpu:a100:4(S:0-1),gpu:2,nvme:1" -> 6; 0 without any. */
+static int64_t count_gpus(struct span gres)
+{
+    int64_t sum = 0;
+    while (gres.len > 0) {
+        const char *comma = memchr(gres.s, ',', gres.len);
+        struct span one = {gres.s, comma != NULL ? (size_t)(comma - gres.s) : gres.len};
+        const size_t step = one.len + (comma != NULL);
+        gres.s += step;
+        gres.len -= step;
+        const char *paren = memchr(one.s, '(', one.len);
+        one.len = paren != NULL ? (size_t)(paren - one.s) : one.len;
+        if (!is(one, "gpu") && !begins(one, "gpu:")) {
+            continue;
+        }
+        const char *last = memrchr(one.s, ':', one.len);
+        const int64_t n =
+            last == NULL ? 1
+                         : number((struct span){last + 1, (size_t)(one.s + one.len - last - 1)});
+        sum += n > 0 ? n : 0;
+    }
+    return sum;
+}
+
+void cluster_read_nodes(struct cluster *c, const char *text, size_t len)
+{
+    struct span rest = {text, len};
+    struct span line;
+    const size_t cap = count_lines(text, len);
+    c->nodes = arena_array(&c->arena, cap, sizeof(*c->nodes));
+    c->n_nodes = 0;
+    while (c->n_nodes < cap && next_line(&rest, &line)) {
+        const struct span name = field(line, "NodeName");
+        if (name.len == 0) {
+            continue;
+        }
+        const int64_t megabytes = number(field(line, "RealMemory"));
+        c->nodes[c->n_nodes++] = (struct cluster_node){
+            .name = keep(c, name),
+            .partitions = keep(c, field(line, "Partitions")),
+            .cores = number(field(line, "CPUTot")),
+            .memory_bytes =
+                megabytes >= 0 && megabytes < (int64_t)1 << 40 ? megabytes * 1024 * 1024 : -1,
+            .gpus = count_gpus(field(line, "Gres"))};
+    }
+}
+
+bool cluster_accounts(const struct cluster *c)
+{
+    return strcmp(c->accounting, "accounting_storage/slurmdbd") == 0;
+}
+
+const char *cluster_default_partition(const struct cluster *c)
+{
+    for (size_t i = 0; i < c->n_partitions; i++) {
+        if (c->partitions[i].is_default) {
+            return c->partitions[i].name;
+        }
+    }
+    return NULL;
+}
+
+const struct cluster_partition *cluster_find_partition(const struct cluster *c, const char *name,
+                                                       size_t len)
+{
+    for (size_t i = 0; i < c->n_partitions; i++) {
+        const char *known = c->partitions[i].name;
+        if (strlen(known) == len && memcmp(known, name, len) == 0) {
+            return &c->partitions[i];
+        }
+    }
+    return NULL;
+}
+
+void cluster_partition_names(const struct cluster *c, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < c->n_partitions && used + 1 < size; i++) {
+        const int n =
+            snprintf(out + used, size - used, "%s%s", i > 0 ? ", " : "", c->partitions[i].name);
+        used += n > 0 ? (size_t)n : 0;
+    }
+}
+
+/* Calls for each word of a comma list; false: it has ended. */
+static bool next_word(struct span *list, struct span *word)
+{
+    if (list->len == 0) {
+        return false;
+    }
+    const char *comma = memchr(list->s, ',', list->len);
+    word->s = list->s;
+    word->len = comma != NULL ? (size_t)(comma - list->s) : list->len;
+    const size_t step = word->len + (comma != NULL);
+    list->s += step;
+    list->len -= step;
+    return true;
+}
+
+bool cluster_lacks_partition(const struct cluster *c, const char *list, char *name, size_t size)
+{
+    struct span rest = {list, strlen(list)};
+    struct span word;
+    while (next_word(&rest, &word)) {
+        if (cluster_find_partition(c, word.s, word.len) == NULL) {
+            (void)snprintf(name, size, "%.*s", (int)word.len, word.s);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether two comma lists have a word in common. */
+static bool share_word(const char *a, const char *b)
+{
+    struct span rest = {a, strlen(a)};
+    struct span word;
+    while (next_word(&rest, &word)) {
+        struct span others = {b, strlen(b)};
+        struct span other;
+        while (next_word(&others, &other)) {
+            if (word.len > 0 && word.len == other.len && memcmp(word.s, other.s, word.len) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+void cluster_most(const struct cluster *c, const char *partitions, struct cluster_most *out)
+{
+    struct span rest = {partitions, strlen(partitions)};
+    struct span word;
+    *out = (struct cluster_most){0};
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        const struct cluster_node *n = &c->nodes[i];
+        if (share_word(n->partitions, partitions)) {
+            out->n_nodes++;
+            out->cores = larger(out->cores, n->cores);
+            out->memory_bytes = larger(out->memory_bytes, n->memory_bytes);
+            out->gpus = larger(out->gpus, n->gpus);
+        }
+    }
+    bool limited = true;
+    while (next_word(&rest, &word)) {
+        const struct cluster_partition *p = cluster_find_partition(c, word.s, word.len);
+        limited = limited && p != NULL && p->max_time_ms >= 0;
+        out->time_ms = p != NULL ? larger(out->time_ms, p->max_time_ms) : out->time_ms;
+    }
+    out->time_ms = limited ? out->time_ms : -1;
+}
+
+bool cluster_has_node(const struct cluster *c, const char *partitions,
+                      const struct slurm_request *r)
+{
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        const struct cluster_node *n = &c->nodes[i];
+        if (share_word(n->partitions, partitions) && (n->cores < 0 || n->cores >= r->threads) &&
+            (n->memory_bytes < 0 || n->memory_bytes >= r->memory_bytes) && n->gpus >= r->gpus) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int64_t cluster_number(const char *text, size_t len, const char *key)
+{
+    return number(field((struct span){text, len}, key));
+}
+
+int64_t cluster_max_submit(const char *text, size_t len, const char *account)
+{
+    struct span rest = {text, len};
+    struct span line;
+    int64_t most = -1;
+    while (next_line(&rest, &line)) {
+        const char *bar = memchr(line.s, '|', line.len);
+        const struct span name = {line.s, bar != NULL ? (size_t)(bar - line.s) : 0};
+        if (bar != NULL && (account == NULL || is(name, account))) {
+            most = larger(most, number((struct span){bar + 1, line.len - name.len - 1}));
+        }
+    }
+    return most;
+}

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""preregctl check --slurm against a real Slurm of two nodes on loopback: what fits, and one clear error for whatever does not."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import lab
+import slurm_cluster
+from lab import ANY, INVALID, OK, USAGE, equal, expect
+
+
+def program(place, slurm="", stage=""):
+    """micro under Slurm, with more of [run.slurm] and [run.train]."""
+    work = place.path("work")
+    os.makedirs(work, exist_ok=True)
+    grid = place.prepare("micro")
+    slurm_cluster.place_under_slurm(place, grid, f'work = "{work}"\n[run.train]\nmemory = "1GiB"\ntime = "10min"\n{stage}[run.slurm]\n{slurm}')
+    return grid
+
+
+def check(place, grid, wanted, *more):
+    return place.ctl("check", grid, "--no-run", "--slurm", *more, wanted=wanted)
+
+
+def one_error(run, *parts):
+    """Exactly one error, which has all of the parts; nothing else follows from it."""
+    errors = {line for line in run.stderr.splitlines() if " error: " in line}
+    equal(len(errors), 1, f"errors: {run.stderr}")
+    error = errors.pop()
+    for part in parts:
+        expect(part in error, f"{part!r} is not in: {error}")
+
+
+def left_nothing(place, cluster):
+    equal(os.listdir(place.path("work")), [], "what is left in the work folder")
+    place.wait_for(lambda: not [j for j in cluster.jobs().values() if j[0] in ("PENDING", "RUNNING", "COMPLETING")], 20,
+                   "no probe is left in the queue")
+
+
+def test_fits(place):
+    """All is well: figures of the cluster, each stage, and what a node has seen."""
+    with slurm_cluster.Cluster(place, nodes=2) as cluster:
+        grid = program(place, 'setup = ["echo of setup"]\n')
+        said = check(place, grid, OK).stdout
+        for part in ("cluster prereg, Slurm ", "partition main: 2 nodes, at most 2 cores, 3.91 GiB, 0 GPUs", "arrays of up to 1001",
+                     "no accounting", "train: 1 core, 1 GiB, 10 min", "Slurm would take it and start it now on n1",
+                     f"sees {os.path.realpath(place.path('work'))}", "locks of its files are seen here"):
+            expect(part in said, f"{part!r} is not in: {said}")
+        answer = json.loads(check(place, grid, OK, "--json").stdout)["slurm"]
+        probe = answer["probes"][0]
+        equal((len(answer["probes"]), probe["state"], probe["flock"]), (1, "answered", True), f"probes: {answer}")
+        expect(abs(probe["skew_ms"]) <= probe["skew_bound_ms"] < 2000, f"one clock is off against itself: {probe}")
+        expect(probe["version"] in place.ctl("version").stdout, f"version of the shim: {probe}")
+        equal([s["stage"] for s in answer["stages"]][0], "train", "stages")
+        left_nothing(place, cluster)
+        expect("slurm: not asked" in place.ctl("check", grid, "--no-run").stdout, "check without --slurm points to it")
+
+
+def test_refused(place):
+    """What Slurm would never run is refused with figures, and nothing is submitted."""
+    partitions = "PartitionName=main Nodes=n1,n2 Default=YES\nPartitionName=short Nodes=n1 MaxTime=5"
+    with slurm_cluster.Cluster(place, nodes=2, partitions=partitions) as cluster:
+        for slurm, stage, parts in (
+                ('partition = "gpu"\n', "", ("has no partition \"gpu\"", "main, short")),
+                ('partition = "short"\n', "", ("run.train.time", "10 min", "at most 5 min")),
+                ("", "threads = 3\n", ("run.train", "3 cores", "at most 2 cores, 3.91 GiB")),
+                ("", "gpus = 1\n", ("run.train", "1 GPU", "0 GPUs")),
+                ('options = ["--constraint=a100"]\n', "", ("run.train", "1 core, 1 GiB", "Slurm refuses", "feature")),
+                ('options = ["--nodelist=n9"]\n', "", ("run.train", "Slurm refuses", "node name")),
+        ):
+            one_error(check(place, program(place, slurm, stage), INVALID), *parts)
+            equal(cluster.jobs(), {}, f"jobs after {slurm}{stage}")
+        one_error(check(place, program(place, 'options = ["--time=5"]\n'), INVALID), "options[0]", "--time, which is preregd's")
+        left_nothing(place, cluster)
+
+
+def test_no_slurm(place):
+    """No commands, no controller, no stage under Slurm: one line each, and the exit code for anything else."""
+    grid = program(place)
+    bare = place.path("bare")
+    os.mkdir(bare)
+    for name in ("sh", "git", "env"):
+        os.symlink(shutil.which(name), os.path.join(bare, name))
+    run = place.run("preregctl", "check", grid, "--no-run", "--slurm", env={**place.env, "PATH": bare})
+    equal(run.returncode, ANY, f"exit code: {run.stderr}")
+    equal(run.stderr.count("\n"), 1, f"lines: {run.stderr}")
+    expect("no Slurm on this machine: sbatch is not in PATH" in run.stderr and "slurm-client" in run.stderr, run.stderr)
+    local = place.prepare("micro", place.path("local"))
+    run = place.ctl("check", local, "--no-run", "--slurm", wanted=USAGE)
+    expect("no stage of this program runs under Slurm" in run.stderr, run.stderr)
+    with slurm_cluster.Cluster(place, nodes=1) as cluster:
+        cluster.kill("slurmctld")
+        run = check(place, grid, ANY)
+        expect("Slurm does not answer" in run.stderr and "Unable to contact slurm controller" in run.stderr, run.stderr)
+    equal(os.listdir(place.path("work")), [], "what is left in the work folder")
+
+
+def test_node_does_not_see(place):
+    """A work folder that is another one on the nodes."""
+    if os.getuid() != 0:
+        lab.skip("hiding a folder from a node needs root")
+    os.mkdir(place.path("work"))
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:
+        lab.skip("this machine allows no mount namespace")
+    with slurm_cluster.Cluster(place, nodes=1, hidden=place.path("work")) as cluster:
+        one_error(check(place, program(place), INVALID), "node n1 does not see the work folder", os.path.realpath(place.path("work")))
+        left_nothing(place, cluster)
+
+
+def test_shim_of_another_version(place):
+    """Its version is asked on the node, not here."""
+    with slurm_cluster.Cluster(place, nodes=1) as cluster:
+        other = place.write("other/prereg-shim", "#!/bin/sh\necho prereg-shim 0.0.7\n", 0o755)
+        one_error(check(place, program(place, f'shim = "{other}"\n'), INVALID), "node n1 is prereg-shim 0.0.7, this is prereg-shim ")
+        place.write("other/prereg-shim", "#!/bin/sh\nexit 2\n", 0o755)
+        one_error(check(place, program(place, f'shim = "{other}"\n'), INVALID), "not a prereg-shim that reports its version")
+        one_error(check(place, program(place, 'shim = "/nowhere/prereg-shim"\n'), INVALID), "node n1 cannot run /nowhere/prereg-shim")
+        one_error(check(place, program(place, 'setup = ["true", "echo no such module; false"]\n'), INVALID),
+                  "setup failed on node n1", "line 2 of [run.slurm] setup failed")
+        left_nothing(place, cluster)
+
+
+def test_waits(place):
+    """A full cluster: the probe's reason in words, a warning; it is cancelled, also when a signal ends the check."""
+    with slurm_cluster.Cluster(place, nodes=1, cpus=1) as cluster:
+        grid = program(place)
+        script = place.write("busy.sh", "#!/bin/sh\nsleep 600\n", 0o755)
+        equal(cluster.run("sbatch", "--output=/dev/null", script).returncode, 0, "sbatch")
+        place.wait_for(lambda: [j[0] for j in cluster.jobs().values()] == ["RUNNING"], 20, "the node is busy")
+        run = check(place, grid, OK, "--slurm-wait", "3s")
+        expect("warning: run.train: the probe job waited 3" in run.stderr, run.stderr)
+        expect("Resources (no node is free)" in run.stderr or "Priority (" in run.stderr, run.stderr)
+        expect("probe: waited in the queue" in run.stdout, run.stdout)
+        run = place.run("preregctl", "check", grid, "--no-run", "--slurm", "--slurm-wait", "1ms")
+        equal(run.returncode, USAGE, f"--slurm-wait 1ms: {run.stderr}")
+        asking = subprocess.Popen([os.path.join(place.bin, "preregctl"), "check", grid, "--no-run", "--slurm"], env=place.env,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        place.wait_for(lambda: sum(j[0] == "PENDING" for j in cluster.jobs().values()) == 1, 20, "the probe waits")
+        asking.send_signal(signal.SIGINT)
+        asking.communicate(timeout=30)
+        equal(asking.returncode, -signal.SIGINT, "how it ended")
+        equal(os.listdir(place.path("work")), [], "what is left in the work folder")
+        place.wait_for(lambda: sorted(j[0] for j in cluster.jobs().values() if j[0] != "CANCELLED") == ["RUNNING"], 20,
+                       "the probes are cancelled, and no other job")
+
+
+def test_cluster_ends_with_its_test(place):
+    """The harness itself: a test that is killed leaves no process of its Slurm behind, a running job included."""
+    script = place.write("dies.py", f"""
+import os, signal, sys
+sys.path.insert(0, {lab.HERE!r})
+import lab, slurm_cluster
+class Place(lab.Lab):
+    def __init__(self):
+        self.folder, self.env, self.state, self.daemon, self.keep = {place.folder!r}, dict(os.environ), "", None, False
+place = Place()
+cluster = slurm_cluster.Cluster(place, nodes=1).__enter__()
+job = place.write("job.sh", "#!/bin/sh\\nsleep 600\\n", 0o755)
+cluster.run("sbatch", "--output=/dev/null", job)
+place.wait_for(lambda: "RUNNING" in [j[0] for j in cluster.jobs().values()], 20, "it runs")
+print(len(slurm_cluster.ours(cluster.folder)), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+""")
+    slurm_cluster.skip_without_slurm()
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    expect(run.stdout.strip().isdigit() and int(run.stdout) >= 5, f"processes of the cluster: {run.stdout} {run.stderr}")
+    folder = os.path.realpath(place.path("slurm"))
+    started = time.monotonic()
+    place.wait_for(lambda: not slurm_cluster.ours(folder), 20, "everything has ended")
+    print(f"  ended {run.stdout.strip()} processes in {time.monotonic() - started:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    lab.main(test_fits, test_refused, test_no_slurm, test_node_does_not_see, test_shim_of_another_version, test_waits,
+             test_cluster_ends_with_its_test)
