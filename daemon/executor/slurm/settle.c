@@ -255,13 +255,18 @@ static void want_accounting(struct slurm_book *b, struct attempt_record *a)
     }
 }
 
-/* May it have files? Rule 17: not while it waits in the queue. An adopted one has perhaps ended
- * long ago, and the queue cannot be asked. */
-static bool may_have_files(const struct slurm_book *b, const struct attempt_record *a)
+/* Whether it may have files: not while it waits in the queue (rule 17), and what was absent from
+ * the last good answer may wait there after all while nobody can ask. An adopted one has perhaps
+ * ended long ago. */
+static bool may_have_files(const struct slurm_book *b, const struct attempt_record *a, bool ok)
 {
-    return a->phase == PHASE_BEGUN || (a->phase == PHASE_HELD && a->reported_begun) ||
-           a->phase == PHASE_GONE || a->phase == PHASE_AGAIN ||
-           (a->phase == PHASE_UNSURE && a->batch != NOWHERE && b->batches[a->batch].adopted);
+    if (a->phase == PHASE_BEGUN || a->phase == PHASE_AGAIN || (a->phase == PHASE_GONE && a->over) ||
+        (a->phase == PHASE_HELD && a->reported_begun)) {
+        return true;
+    }
+    bool adopted = a->batch != NOWHERE && b->batches[a->batch].adopted;
+    return (a->phase == PHASE_GONE && (ok || adopted || a->reported_begun)) ||
+           (a->phase == PHASE_UNSURE && adopted);
 }
 
 static void clean_batches(struct slurm_book *b)
@@ -283,11 +288,11 @@ static void clean_batches(struct slurm_book *b)
     }
 }
 
-void settle_round(struct slurm_book *b)
+void settle_round(struct slurm_book *b, bool ok)
 {
     for (uint32_t slot = 0; slot < b->n_attempts; slot++) {
         struct attempt_record *a = ledger_at(b, slot);
-        if (!may_have_files(b, a)) {
+        if (a->phase == PHASE_FREE || !may_have_files(b, a, ok)) {
             continue;
         }
         want_accounting(b, a);

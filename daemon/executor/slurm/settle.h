@@ -12,8 +12,8 @@ void settle_gone(struct slurm_book *b, uint32_t slot, bool over);
 /* The batch was accepted for sure: the queue has shown it, or one of its jobs has run. */
 void settle_accepted(struct slurm_book *b, uint32_t batch);
 void settle_files(struct slurm_book *b, const struct slurm_event *ev);
-/* Looks at everything that may have files, and decides what is due: once a round. */
-void settle_round(struct slurm_book *b);
+/* Looks at everything that may have files: once a round. ok: the queue has answered. */
+void settle_round(struct slurm_book *b, bool ok);
 /* Whether it is known to be alive at now_ms. */
 bool settle_is_alive(const struct slurm_book *b, const struct attempt_record *a);
 

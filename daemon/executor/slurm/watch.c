@@ -244,7 +244,7 @@ void watch_answered(struct slurm_book *b, const struct slurm_event *ev)
         }
     }
     if (!b->asked_names) {
-        settle_round(b);
+        settle_round(b, ev->queue.ok);
         pay_probes(b);
     }
 }

@@ -58,6 +58,12 @@ void check_ended(struct farm *f, uint32_t attempt, const struct slurm_act *act)
         }
         return;
     }
+    /* Rules 15, 17: what waits in the queue is not given up, however long nobody can ask. */
+    const struct farm_job *last = a->last_job != NONE ? &f->jobs[a->last_job] : NULL;
+    if (last != NULL && last->present && last->state == SLURM_PENDING && last->restarts == 0 &&
+        a->want == ASK_NOTHING && !a->late && f->now_ms - last->accepted_ms > 60000) {
+        farm_fail(f, "attempt %u of task %u is given up and waits in the queue", a->no, a->task);
+    }
     /* Rules 17, 19, 20: whatever Slurm shows, what beats is not given up. */
     if (a->claim != NONE) {
         const struct farm_job *j = &f->jobs[a->claim];

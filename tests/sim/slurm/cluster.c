@@ -315,7 +315,7 @@ void cluster_break_node(struct farm *f)
 void cluster_crash(struct farm *f)
 {
     f->n_faults[FAULT_CONTROLLER_DOWN]++;
-    f->down_until_ms = f->now_ms + farm_between(f, 1000, 120000);
+    f->down_until_ms = f->now_ms + farm_between(f, 1000, farm_chance(f, 2000) ? 3600000 : 120000);
     for (uint32_t i = f->n_queue; i-- > 0;) {
         uint32_t job = f->queue[i];
         struct farm_job *j = &f->jobs[job];

@@ -122,6 +122,24 @@ static void run_large(uint64_t seed, uint32_t n_tasks, bool core)
     farm_release(&f);
 }
 
+/* One sbatch for each attempt: the bucket must hold (rule 10). */
+static void run_singles(uint32_t n)
+{
+    struct farm f;
+    const struct farm_config config = {.seed = 1,
+                                       .n_tasks = n,
+                                       .n_nodes = 100,
+                                       .cpus = 16,
+                                       .max_queued = n,
+                                       .max_array = 1001,
+                                       .min_job_age_ms = 30000,
+                                       .work_ms = 60000};
+    farm_run(&config, &f);
+    (void)printf("%u single jobs: %llu calls in %lld s\n", n, (unsigned long long)f.n_calls,
+                 (long long)(f.now_ms - INT64_C(1763694202000)) / 1000);
+    farm_release(&f);
+}
+
 /* A quiet cluster: n long jobs, of which a quarter runs. Calls a minute over its last ten. */
 static void measure_calls(uint32_t n)
 {
@@ -198,6 +216,7 @@ int main(void)
         return run_small((uint64_t)seed, 1, false) | run_small((uint64_t)seed, 1, true);
     }
     run_large(1, 5000, true);
+    run_singles(1000);
     for (uint32_t n = 1; n <= 10000; n *= 100) {
         measure_calls(n);
         measure_death(n);

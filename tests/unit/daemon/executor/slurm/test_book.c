@@ -113,13 +113,10 @@ static void submitted(struct bench *p, enum slurm_submit_answer answer)
                 .kind = SLURM_EVENT_SUBMITTED, .name = p->name, .submit = answer, .text = "why"});
 }
 
-/* Answers the next question with rows in squeue's form; NULL: cannot ask. */
-static void queue(struct bench *p, const char *text)
+/* Answers the question with rows in squeue's form; NULL: cannot ask. */
+static void answer(struct bench *p, const char *text)
 {
     struct slurm_rows rows = {0};
-    if (act(p, SLURM_ACT_NAMES) == NULL) {
-        (void)wait_for(p, SLURM_ACT_QUEUE);
-    }
     p->now_ms++;
     struct slurm_event ev = {.kind = SLURM_EVENT_QUEUE};
     if (text != NULL) {
@@ -128,6 +125,15 @@ static void queue(struct bench *p, const char *text)
         ev.queue.rows = &rows;
     }
     step(p, ev);
+}
+
+/* Waits for a question and answers it. */
+static void queue(struct bench *p, const char *text)
+{
+    if (act(p, SLURM_ACT_NAMES) == NULL) {
+        (void)wait_for(p, SLURM_ACT_QUEUE);
+    }
+    answer(p, text);
 }
 
 static const char *row(struct bench *p, const char *state, const char *node)
@@ -296,6 +302,34 @@ static void test_full(void **state)
     finish(&p);
 }
 
+/* A question that was on its way when sbatch answered proves nothing absent. */
+static void test_early_question(void **state)
+{
+    struct bench p;
+    (void)state;
+    hold_one(&p);
+    (void)wait_for(&p, SLURM_ACT_QUEUE);
+    start(&p, 1, B, false);
+    submitted(&p, SLURM_SUBMIT_DONE);
+    answer(&p, "5|5|PENDING|Priority|" A "|1||N/A|N/A\n");
+    assert_null(act(&p, SLURM_ACT_LOOK));
+    finish(&p);
+}
+
+/* A job that appears after its attempt was given up must not run. */
+static void test_stray(void **state)
+{
+    struct bench p;
+    (void)state;
+    hold_one(&p);
+    queue(&p, row(&p, "CANCELLED", ""));
+    files(&p, 0, false);
+    assert_int_equal(reason(&p), END_PREEMPTED);
+    queue(&p, row(&p, "PENDING", ""));
+    assert_string_equal(must(&p, SLURM_ACT_CANCEL).ids, "5");
+    finish(&p);
+}
+
 static void test_hints(void **state)
 {
     struct bench p;
@@ -334,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_unknown_answer), cmocka_unit_test(test_cannot_ask),
         cmocka_unit_test(test_node_fail),      cmocka_unit_test(test_kill),
         cmocka_unit_test(test_full),           cmocka_unit_test(test_hints),
+        cmocka_unit_test(test_early_question), cmocka_unit_test(test_stray),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
