@@ -7,13 +7,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/find_program.h"
 #include "base/xalloc.h"
 #include "prereg/lock/pinned_files.h"
-
-static bool is_program(const char *path)
-{
-    return file_kind_at(path) == FILE_REGULAR && access(path, X_OK) == 0;
-}
 
 /* The program `name` in the folder of this executable; NULL when there is none. */
 static char *beside_self(const char *name)
@@ -27,25 +23,6 @@ static char *beside_self(const char *name)
         path = NULL;
     }
     return path;
-}
-
-/* The first executable file `name` in $PATH; NULL when there is none. */
-static char *in_path(const char *name)
-{
-    const char *list = getenv("PATH");
-    while (list != NULL && *list != '\0') {
-        size_t n = strcspn(list, ":");
-        char *folder = xstrndup(list, n);
-        /* An empty or relative entry would depend on the current folder. */
-        char *path = folder[0] == '/' ? path_join(folder, name) : NULL;
-        free(folder);
-        if (path != NULL && is_program(path)) {
-            return path;
-        }
-        free(path);
-        list += list[n] == ':' ? n + 1 : n;
-    }
-    return NULL;
 }
 
 int object_resolve_argument(const struct plan_program *p, size_t stage, size_t i, char **path,
@@ -86,7 +63,7 @@ int object_resolve_worker(const struct plan_program *p, const char *name, char *
     }
     *path = beside_self(name);
     if (*path == NULL) {
-        *path = in_path(name);
+        *path = find_program(name);
     }
     return *path != NULL
                ? 0
