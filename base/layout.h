@@ -68,6 +68,9 @@
 #define LAYOUT_EXIT       "exit.json"
 #define LAYOUT_HEARTBEAT  "heartbeat"       /* of an attempt that a queue runs */
 #define LAYOUT_CURRENT    "current-attempt" /* beside the attempts: which one may publish */
+#define LAYOUT_SPEC       "spec"            /* likewise: what its shim is to run */
+#define LAYOUT_JOB        "job"             /* likewise: name and index of its job */
+#define LAYOUT_REFUSED    "refused"         /* likewise: its shim did not run it a second time */
 #define LAYOUT_STDOUT     "stdout.log"
 #define LAYOUT_STDERR     "stderr.log"
 #define LAYOUT_CHECKPOINT "checkpoint"
@@ -87,6 +90,8 @@
 #define LAYOUT_REPORT_MAX      ((size_t)1 << 30)   /* any JSON file of report/; a receipt's, too */
 #define LAYOUT_TASK_MAX        ((size_t)16 << 20)  /* lists every earlier attempt */
 #define LAYOUT_START_MAX       ((size_t)1 << 20)   /* start.json and exit.json: argv, environment */
+#define LAYOUT_SPEC_MAX        ((size_t)16 << 20)  /* argv and environment */
+#define LAYOUT_JOB_MAX         ((size_t)4 << 10)
 #define LAYOUT_RESULT_MAX      ((size_t)16 << 20)  /* the daemon accepts no larger one */
 #define LAYOUT_EVENTS_LINE_MAX ((size_t)64 << 10)  /* the daemon refuses a longer line */
 #define LAYOUT_EVENTS_MAX      ((int64_t)16 << 30) /* read line by line, for a report's curves */

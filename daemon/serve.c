@@ -26,6 +26,7 @@
 #include "daemon/answers/answer.h"
 #include "daemon/core/explain.h"
 #include "daemon/executor/local.h"
+#include "daemon/executor/slurm/slurm.h"
 #include "daemon/program/amended.h"
 #include "daemon/program/clocks.h"
 #include "daemon/program/sweep.h"
@@ -320,6 +321,8 @@ static int open_executors(struct shell *sh, struct err *err)
                 local_share(sh->executors[EXECUTOR_LOCAL], sh->moved, LOCAL_ELSEWHERE_MS);
             }
             free(words);
+            sh->executors[EXECUTOR_SLURM] =
+                slurm_create(&sh->loop, shim, sh->config.seed, &listener);
         }
         free(shim);
     }
@@ -419,7 +422,7 @@ static void release_all(struct shell *sh)
         free(sh->unloaded[i].name);
     }
     free(sh->unloaded);
-    free(sh->attempt_buckets);
+    key_map_release(&sh->attempt_map);
     free(sh->read_buffer);
     free(sh->state);
 }

@@ -13,6 +13,7 @@
 
 #include "base/diag.h"
 #include "base/file.h"
+#include "base/find_program.h"
 #include "base/json.h"
 #include "base/layout.h"
 #include "base/log.h"
@@ -218,6 +219,24 @@ static int check_taken(struct submit_job *j)
     return rc;
 }
 
+/* Slurm's own limits are checked by `preregctl check --slurm`. */
+static int check_executors(struct submit_job *j)
+{
+    const struct plan_program *p = j->bundle->program;
+    char *sbatch = find_program("sbatch");
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < p->n_stages; i++) {
+        if (p->stages[i].run.executor == EXECUTOR_SLURM && sbatch == NULL) {
+            rc = err_set(&j->err, ERR_INVALID,
+                         "[run.%s] executor \"slurm\": sbatch is not in the daemon's PATH: is "
+                         "Slurm's client installed here (Debian: slurm-client)?",
+                         p->stages[i].name);
+        }
+    }
+    free(sbatch);
+    return rc;
+}
+
 /* Cheap tests first; verifying the lock hashes everything that is pinned. */
 static int check_submitted(struct submit_job *j)
 {
@@ -242,15 +261,8 @@ static int check_submitted(struct submit_job *j)
     if ((rc = table_is_total(j->bundle->program, &j->err)) != 0 || (rc = check_taken(j)) != 0) {
         return rc;
     }
-    for (size_t i = 0; i < j->bundle->program->n_stages; i++) {
-        const struct plan_stage *s = &j->bundle->program->stages[i];
-        if (s->run.executor != EXECUTOR_LOCAL) {
-            return err_set(&j->err, ERR_INVALID,
-                           "[run.%s] executor \"%s\" is not there yet: use \"local\"", s->name,
-                           executor_kind_name(s->run.executor));
-        }
-    }
-    return check_memory(j);
+    rc = check_executors(j);
+    return rc != 0 ? rc : check_memory(j);
 }
 
 /* The target and its parent must belong to this user alone; the folder above them may be shared, as

@@ -29,6 +29,7 @@ struct attempt_place {
     const char *folder; /* absolute */
     bool used;          /* a folder of the program's attempts has been there: for `probe` */
     const struct placement *placement;
+    const char *program_folder; /* STATE/programs/ID */
     /* for `start` alone: */
     const struct strbuf *spec; /* what to run (shim/files.h) */
     const struct plan_program *program;

@@ -26,6 +26,7 @@
 #include "base/xalloc.h"
 #include "daemon/program/apparatus.h"
 #include "daemon/program/cells.h"
+#include "daemon/executor/shared_work.h"
 #include "daemon/program/sweep.h"
 #include "daemon/shim/files.h"
 #include "prereg/amend/amendment.h"
@@ -291,6 +292,16 @@ static int find_inputs(const struct prepare *p, const struct plan_apparatus *che
     return rc;
 }
 
+/* Another machine sees neither the state folder's links nor, perhaps, the state folder. */
+static void name_as_shared(char **paths, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char *real = shared_work_path(paths[i]);
+        free(paths[i]);
+        paths[i] = real;
+    }
+}
+
 /* Also sweeps the earlier attempts' old checkpoints, of which the newest are offered for
  * resuming. */
 static int write_task(const struct prepare *p, struct err *err)
@@ -309,6 +320,10 @@ static int write_task(const struct prepare *p, struct err *err)
     if (rc == 0) {
         rc = resume_folders(p, &resume, &n_resume, err);
         sweep_attempts(resume, n_resume);
+    }
+    if (rc == 0 && p->executor != EXECUTOR_LOCAL) {
+        name_as_shared(inputs, s->n_after);
+        name_as_shared(resume, n_resume);
     }
     if (rc == 0) {
         struct task_attempt a = {.cell = of_grid ? hosted_cell(p->hosted, p->task) : 0,
@@ -331,9 +346,19 @@ static int write_task(const struct prepare *p, struct err *err)
 
 /* ---- the shim's spec ---- */
 
+struct spec_sink {
+    struct shim_spec *spec;
+    const cJSON *own; /* env of the stage */
+};
+
+/* PATH of a job with lines of setup is what they made of it, unless the stage has its own. */
 static void add_variable(void *ctx, const char *name, const char *value)
 {
-    shim_spec_add_env(ctx, name, value);
+    const struct spec_sink *sink = ctx;
+    if (!sink->spec->takes_job || strcmp(name, "PATH") != 0 ||
+        json_member(sink->own, name) != NULL) {
+        shim_spec_add_env(sink->spec, name, value);
+    }
 }
 
 static int add_spec(const struct prepare *p, char *const *argv, struct strbuf *out, struct err *err)
@@ -342,7 +367,11 @@ static int add_spec(const struct prepare *p, char *const *argv, struct strbuf *o
     struct shim_spec spec = {.exec = xstrdup(argv[0]),
                              .memory_bytes = s->run.memory_bytes,
                              .grace_ms = p->grace_ms,
-                             .threads = s->threads};
+                             .threads = s->threads,
+                             .takes_job = p->executor == EXECUTOR_SLURM &&
+                                          p->bundle->program->run.slurm.n_setup > 0};
+    struct spec_sink sink = {.spec = &spec, .own = s->env};
+    char *folder = p->executor == EXECUTOR_LOCAL ? xstrdup(p->folder) : shared_work_path(p->folder);
     const char *worker = lock_file_digest(p->bundle->lock, s->command[0]);
     (void)snprintf(spec.worker, sizeof(spec.worker), "%s", worker == NULL ? "" : worker);
     memcpy(spec.attempt, p->id, sizeof(spec.attempt));
@@ -350,7 +379,8 @@ static int add_spec(const struct prepare *p, char *const *argv, struct strbuf *o
     for (size_t i = 1; argv[i] != NULL; i++) {
         shim_spec_add_arg(&spec, argv[i]);
     }
-    task_environment(s, p->folder, add_variable, &spec);
+    task_environment(s, folder, add_variable, &sink);
+    free(folder);
     int rc = shim_spec_text(&spec, out, err);
     shim_spec_release(&spec);
     return rc;
@@ -452,6 +482,18 @@ static int make_folder(const struct prepare *p, struct err *err)
     return rc;
 }
 
+/* The copies are damaged or cannot be made: the machine's fault, which pauses, or a full disk. */
+static int share_objects(const struct prepare *p, char **argv, struct err *err)
+{
+    if (p->executor == EXECUTOR_LOCAL) {
+        return 0;
+    }
+    char *work = shared_work_folder(p->hosted->folder);
+    int rc = shared_work_objects(p->state, work, p->hosted->pins, argv, err);
+    free(work);
+    return rc;
+}
+
 int prepare_attempt(const struct prepare *p, struct strbuf *spec, enum core_start_failure *why,
                     struct err *err)
 {
@@ -460,7 +502,8 @@ int prepare_attempt(const struct prepare *p, struct strbuf *spec, enum core_star
     if (rc != 0) {
         goto out;
     }
-    if ((rc = make_folder(p, err)) != 0 || (rc = write_task(p, err)) != 0 ||
+    if ((rc = make_folder(p, err)) != 0 || (rc = share_objects(p, argv, err)) != 0 ||
+        (rc = write_task(p, err)) != 0 ||
         (rc = write_line(p->folder, LAYOUT_EVENTS, NULL, err)) != 0 ||
         (rc = add_spec(p, argv, spec, err)) != 0) {
         *why = rc == ERR_NO_SPACE ? START_FAILED_NO_SPACE

@@ -133,6 +133,9 @@ void shell_start_attempt(struct shell *sh, const struct core_act *act)
                                   .folder = j->folder,
                                   .cells_used = cells_are_used(h),
                                   .grace_ms = sh->config.grace_ms};
+    if (a != NULL) {
+        j->prepare.executor = a->row.placement.executor;
+    }
     j->why = START_FAILED_LOCK;
     j->rc = inputs_collect(sh->store, h, act->task, &j->prepare.inputs, &j->err);
     if (j->rc != 0 && j->rc != ERR_CORRUPT) {

@@ -27,48 +27,16 @@
 #define TICK_MS        100
 #define TICKS_FOR_ALL  20  /* of this machine's attempts */
 #define TICKS_FOR_FAR  100 /* of those of another executor: their files may be on a network */
-#define BUCKETS_MIN    ((size_t)64)
 #define READ_BYTES     ((size_t)1024 * 1024)
 #define READS_PER_TICK 4
 #define DRAIN_AGAIN_MS 1
 
 /* ---- finding one ---- */
 
-static struct shell_attempt **bucket_of(const struct shell *sh, const struct attempt_key *key)
-{
-    assert(sh->n_attempt_buckets > 0);
-    const uint64_t mixed =
-        (((uint64_t)key->program << 32) | key->task) * UINT64_C(0x9e3779b97f4a7c15);
-    return &sh->attempt_buckets[(size_t)(mixed >> 32) & (sh->n_attempt_buckets - 1)];
-}
-
 /* A closing attempt is not found: its row has ended already. */
 struct shell_attempt *attempt_find(const struct shell *sh, const struct attempt_key *key)
 {
-    struct shell_attempt *a = sh->n_attempt_buckets == 0 ? NULL : *bucket_of(sh, key);
-    while (a != NULL && (a->closing || a->key.program != key->program || a->key.task != key->task ||
-                         a->key.no != key->no)) {
-        a = a->next_in_bucket;
-    }
-    return a;
-}
-
-static void put_into_bucket(struct shell *sh, struct shell_attempt *a)
-{
-    struct shell_attempt **bucket = bucket_of(sh, &a->key);
-    a->next_in_bucket = *bucket;
-    *bucket = a;
-}
-
-/* Twice as many buckets as attempts at least, so that finding one takes a step or two. */
-static void grow_buckets(struct shell *sh)
-{
-    free(sh->attempt_buckets);
-    sh->n_attempt_buckets = sh->n_attempt_buckets == 0 ? BUCKETS_MIN : 2 * sh->n_attempt_buckets;
-    sh->attempt_buckets = xcalloc(sh->n_attempt_buckets, sizeof(struct shell_attempt *));
-    for (struct shell_attempt *a = sh->attempts; a != NULL; a = a->next) {
-        put_into_bucket(sh, a);
-    }
+    return key_map_get(&sh->attempt_map, key);
 }
 
 static void insert(struct shell *sh, struct shell_attempt *a)
@@ -79,20 +47,11 @@ static void insert(struct shell *sh, struct shell_attempt *a)
     }
     sh->attempts = a;
     sh->n_attempts++;
-    if (2 * sh->n_attempts > sh->n_attempt_buckets) {
-        grow_buckets(sh);
-    } else {
-        put_into_bucket(sh, a);
-    }
+    key_map_put(&sh->attempt_map, &a->key, a);
 }
 
 static void take_out(struct shell *sh, struct shell_attempt *a)
 {
-    struct shell_attempt **at = bucket_of(sh, &a->key);
-    while (*at != a) {
-        at = &(*at)->next_in_bucket;
-    }
-    *at = a->next_in_bucket;
     if (a->previous != NULL) {
         a->previous->next = a->next;
     } else {
@@ -136,6 +95,7 @@ void attempt_locate(const struct shell_attempt *a, struct attempt_place *out)
     *out = (struct attempt_place){.key = a->key,
                                   .id = a->row.id,
                                   .folder = a->folder,
+                                  .program_folder = h->folder,
                                   .used = a->up || cells_are_used(h),
                                   .placement = &a->row.placement};
 }
@@ -392,6 +352,7 @@ void attempt_remove(struct shell_attempt *a)
         return;
     }
     a->closing = true;
+    key_map_remove(&a->shell->attempt_map, &a->key);
     if (a->has_watch) {
         uv_close((uv_handle_t *)&a->watch, on_watch_closed);
     } else {

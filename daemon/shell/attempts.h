@@ -16,7 +16,6 @@
 struct shell_attempt {
     struct shell_attempt *next;
     struct shell_attempt *previous;
-    struct shell_attempt *next_in_bucket;
     struct shell *shell;
     struct attempt_key key;
     struct attempt_row row; /* as committed */

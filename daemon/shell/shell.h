@@ -14,6 +14,7 @@
 #include "daemon/core/core.h"
 #include "daemon/executor/executor.h"
 #include "daemon/executor/job.h"
+#include "daemon/executor/key_map.h"
 #include "daemon/program/hosted.h"
 #include "daemon/rpc/handler.h"
 #include "daemon/shell/pump.h"
@@ -57,8 +58,7 @@ struct shell {
     struct check_job *waiting_checks; /* history_check.c: of journals that could not be read */
     struct shell_attempt *attempts;   /* alive, or ended and not committed as such yet */
     size_t n_attempts;
-    struct shell_attempt **attempt_buckets; /* of attempts.c: the same, to be found */
-    size_t n_attempt_buckets;               /* a power of two, or 0 */
+    struct key_map attempt_map;       /* the same by key, without those that are closing */
     uv_timer_t tick;                        /* of attempts.c; runs while there are any */
     uv_timer_t disk;                        /* of disk.c */
     struct counted_reader *reader;          /* of counted_losses.c; NULL when stopping */

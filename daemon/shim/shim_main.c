@@ -1,7 +1,8 @@
 /*
  * prereg-shim ATTEMPT_FOLDER [CGROUP]: the one process between the daemon and a worker. One per
  * attempt; it outlives the daemon, and the worker does not outlive it. docs/daemon.md has the
- * protocol. With --spawner it forks such processes on the daemon's request (spawn.h).
+ * protocol. With --spawner it forks such processes on the daemon's request (spawn.h); with --slurm
+ * it is what a cluster's job runs (cluster.h).
  *
  *   start.json made and locked -> (fenced? already started? -> leave) -> worker's process, which
  *   writes start.json and executes the worker -> its tree has ended -> exit.json -> lock free
@@ -23,6 +24,7 @@
 #include "base/machine.h"
 #include "base/text.h"
 #include "base/xalloc.h"
+#include "daemon/shim/cluster.h"
 #include "daemon/shim/fence.h"
 #include "daemon/shim/files.h"
 #include "daemon/shim/group.h"
@@ -51,6 +53,7 @@ struct shim {
     const char *groups; /* the cgroup below which one is made for the worker; NULL: none */
     char *group;        /* that one; NULL: none */
     int group_fd;
+    struct cluster *cluster; /* of a cluster's job; else NULL */
 };
 
 /* The machine, as start.json states it. The spawner reads it once for all its shims. */
@@ -221,8 +224,11 @@ static int run_worker(struct shim *s, struct err *err)
     if (!w.in_group) {
         close_group(s);
     }
-    struct watch_limits limits = {
-        .memory_bytes = s->spec.memory_bytes, .grace_ms = s->spec.grace_ms, .group = s->group};
+    struct watch_limits limits = {.memory_bytes = s->spec.memory_bytes,
+                                  .grace_ms = s->spec.grace_ms,
+                                  .group = s->group,
+                                  .tick = s->cluster == NULL ? NULL : cluster_tick,
+                                  .ctx = s->cluster};
     int rc = w.own.pid == 0 ? 0 : watch_run(w.own.pid, &s->signals, &limits, &s->exit, err);
     close_group(s);
     if (rc == 0 && !executed) {
@@ -240,7 +246,11 @@ static int run_worker(struct shim *s, struct err *err)
  * a minute, because a lost end costs a whole attempt. */
 static int publish(const struct shim *s, struct err *err)
 {
-    int rc = shim_exit_write(".", s->start_fd, &s->start, &s->exit, err);
+    int rc = s->cluster == NULL ? 0 : cluster_may_publish(s->cluster, err);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = shim_exit_write(".", s->start_fd, &s->start, &s->exit, err);
     for (int i = 1; rc != 0 && i < EXIT_WRITE_TRIES; i++) {
         clock_sleep_ms(EXIT_WRITE_PAUSE_MS);
         rc = shim_exit_write(".", s->start_fd, &s->start, &s->exit, err);
@@ -267,6 +277,9 @@ static int take_spec(struct shim *s, struct err *err)
     int rc = shim_spec_read(STDIN_FILENO, &s->spec, err);
     if (rc != 0) {
         return rc;
+    }
+    if (s->cluster != NULL) {
+        cluster_environment(&s->spec, environ);
     }
     s->tree_fd = fcntl(STDIN_FILENO, F_DUPFD, STDERR_FILENO + 1);
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -298,25 +311,59 @@ static int shim_run(struct shim *s, struct err *err)
     return rc;
 }
 
+static int enter(const char *folder)
+{
+    if (chdir(folder) != 0) {
+        (void)fprintf(stderr, "prereg-shim: %s: %s\n", folder, strerror(errno));
+        return EXIT_ANY;
+    }
+    return EXIT_OK;
+}
+
+/* Logs a failure into the attempt's folder. */
+static int finish(int rc, const struct err *err)
+{
+    struct err ignored;
+    if (rc != 0 && log_open(LAYOUT_SHIM_LOG, &ignored) == 0) {
+        log_error("%s", err->msg);
+    }
+    return rc == 0 ? EXIT_OK : EXIT_ANY;
+}
+
 static int run(const char *folder, const char *groups)
 {
     struct shim s = {
         .folder = folder, .start_fd = -1, .tree_fd = -1, .groups = groups, .group_fd = -1};
     struct err err;
-    if (chdir(folder) != 0) {
-        (void)fprintf(stderr, "prereg-shim: %s: %s\n", folder, strerror(errno));
+    if (enter(folder) != EXIT_OK) {
         return EXIT_ANY;
     }
     int rc = shim_run(&s, &err);
     shim_spec_release(&s.spec);
-    if (rc != 0) {
-        struct err ignored;
-        if (log_open(LAYOUT_SHIM_LOG, &ignored) == 0) {
-            log_error("%s", err.msg);
-        }
+    return finish(rc, &err);
+}
+
+/* The script redirects standard output and error into the attempt's folder. */
+static int run_job(const char *folder)
+{
+    struct cluster cluster;
+    struct shim s = {
+        .folder = folder, .start_fd = -1, .tree_fd = -1, .group_fd = -1, .cluster = &cluster};
+    struct err err;
+    int fd = -1;
+    if (enter(folder) != EXIT_OK) {
         return EXIT_ANY;
     }
-    return EXIT_OK;
+    int rc = cluster_open(&cluster, folder, &fd, &err);
+    if (rc == 0 && dup2(fd, STDIN_FILENO) < 0) {
+        rc = err_set_errno(&err, errno, "take the spec as standard input");
+    }
+    if (rc == 0) {
+        (void)close(fd);
+        rc = shim_run(&s, &err);
+    }
+    shim_spec_release(&s.spec);
+    return finish(rc, &err);
 }
 
 int main(int argc, char **argv)
@@ -329,10 +376,14 @@ int main(int argc, char **argv)
         (void)printf("prereg-shim %s\n", PREREGD_VERSION);
         return fflush(stdout) == 0 ? EXIT_OK : EXIT_ANY;
     }
+    if (argc == 3 && strcmp(argv[1], CLUSTER_VERB) == 0 && argv[2][0] == '/') {
+        return run_job(argv[2]);
+    }
     if (argc < 2 || argc > 3 || argv[1][0] == '-') {
         (void)fprintf(stderr,
                       "usage: prereg-shim ATTEMPT_FOLDER [CGROUP] < WHAT   (run by preregd)\n"
                       "       prereg-shim " SPAWN_VERB " < SOCKET                  (likewise)\n"
+                      "       prereg-shim " CLUSTER_VERB " ATTEMPT_FOLDER            (by a job)\n"
                       "       prereg-shim --version\n");
         return EXIT_USAGE;
     }

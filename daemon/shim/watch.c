@@ -70,6 +70,7 @@ int watch_block_signals(sigset_t *set, struct err *err)
     (void)sigaddset(set, SIGINT);
     (void)sigaddset(set, SIGHUP);
     (void)sigaddset(set, SIGUSR1);
+    (void)sigaddset(set, SIGUSR2);
     if (sigprocmask(SIG_BLOCK, set, NULL) != 0) {
         return err_set_errno(err, errno, "block signals");
     }
@@ -123,6 +124,13 @@ static void ask_to_stop(struct watch *w)
         w->kill_due_ms = clock_mono().ms + w->limits->grace_ms;
         (void)kill(w->worker, SIGTERM); /* our child, not waited for yet: the number is its own */
     }
+}
+
+/* A time limit is near: the worker may use all that is left to write its checkpoint. */
+static void ask_for_checkpoint(struct watch *w)
+{
+    w->exit->asked_to_stop = true;
+    (void)kill(w->worker, SIGTERM); /* our child, as above */
 }
 
 /* Reaps whatever has ended; remembers how the worker did. */
@@ -209,6 +217,10 @@ static void tick(struct watch *w)
         w->log_due_ms = now + (logs_grow_fast(w) ? LOG_FAST_MS : LOG_TICK_MS);
     }
     check_memory(w);
+    if (w->limits->tick != NULL && !w->limits->tick(w->limits->ctx) && !w->killed) {
+        w->exit->asked_to_stop = true;
+        kill_tree(w);
+    }
 }
 
 static int64_t wait_ms(const struct watch *w)
@@ -237,6 +249,8 @@ static void watch_worker(struct watch *w, const sigset_t *set)
         int sig = wait_for_signal(w, set);
         if (sig == SIGTERM || sig == SIGINT || sig == SIGHUP) {
             ask_to_stop(w);
+        } else if (sig == SIGUSR2) {
+            ask_for_checkpoint(w);
         } else if (sig == SIGUSR1) {
             w->exit->asked_to_stop = true;
             kill_tree(w);

@@ -131,7 +131,7 @@ static int tear_down(void **state)
     store_close(sh->store);
     f->hosted->plan = f->hosted->bundle = NULL;
     hosted_free(f->hosted);
-    free(sh->attempt_buckets);
+    key_map_release(&sh->attempt_map);
     free(sh->read_buffer);
     free(f->events);
     program_drop(f->program);

@@ -1,0 +1,250 @@
+/* Reads and writes the files of jobs (folder.h). slurm.c calls this from jobs; nothing here knows
+ * the book or the loop. */
+#include "daemon/executor/slurm/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/layout.h"
+#include "base/shared_dir.h"
+#include "base/xalloc.h"
+#include "daemon/executor/post_mortem.h"
+#include "daemon/executor/slurm/script.h"
+#include "daemon/shim/current.h"
+#include "daemon/shim/fence.h"
+#include "daemon/shim/heartbeat.h"
+
+#define SCRIPT_SUFFIX ".sh"
+#define LIST_SUFFIX   ".list"
+
+static char *in_jobs(const char *jobs, const char *name, const char *suffix)
+{
+    char *file = xasprintf("%s%s", name, suffix);
+    char *path = path_join(jobs, file);
+    free(file);
+    return path;
+}
+
+char *slurm_batch_script(const char *jobs, const char *name)
+{
+    return in_jobs(jobs, name, SCRIPT_SUFFIX);
+}
+
+/* By rename, so that a reader sees all of it; what is written for a whole batch is synced once. */
+static int write_file(const char *folder, const char *name, const struct strbuf *text,
+                      struct err *err)
+{
+    char *path = path_join(folder, name);
+    char *temp = xasprintf("%s.new", path);
+    int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int rc = fd < 0 ? err_set_errno(err, errno, "create %s", temp)
+                    : file_write_all(fd, text->buf, text->len, err);
+    if (fd >= 0 && close(fd) != 0 && rc == 0) {
+        rc = err_set_errno(err, errno, "write %s", temp);
+    }
+    if (rc == 0 && rename(temp, path) != 0) {
+        rc = err_set_errno(err, errno, "name %s", path);
+    }
+    free(temp);
+    free(path);
+    return rc;
+}
+
+static int write_job(const struct slurm_batch *b, const struct slurm_member *m, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    cJSON *o = json_object();
+    json_put_string(o, "name", b->name);
+    if (b->is_array) {
+        json_put_int(o, "index", m->index);
+    }
+    int rc = json_line(o, &text, err);
+    rc = rc == 0 ? write_file(m->folder, LAYOUT_JOB, &text, err) : rc;
+    cJSON_Delete(o);
+    strbuf_release(&text);
+    return rc;
+}
+
+/* The fence last: from then on a late job of an earlier attempt gives up. */
+static int write_member(const struct slurm_batch *b, const struct slurm_member *m, struct err *err)
+{
+    struct attempt_name name = {.no = m->no};
+    memcpy(name.id, m->id, sizeof(name.id));
+    char *task = path_folder(m->folder);
+    int rc = write_file(m->folder, LAYOUT_SPEC, &m->spec, err);
+    rc = rc == 0 ? write_job(b, m, err) : rc;
+    rc = rc == 0 ? current_write(task, &name, err) : rc;
+    free(task);
+    return rc;
+}
+
+/* Line i + 1 is the folder of index i; an index without an attempt has an empty line. */
+static int write_list(const struct slurm_batch *b, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    char *name = xasprintf("%s" LIST_SUFFIX, b->name);
+    uint32_t line = 0;
+    for (size_t i = 0; i < b->n_members; i++) {
+        for (; line < b->members[i].index; line++) {
+            strbuf_addc(&text, '\n');
+        }
+        strbuf_addf(&text, "%s\n", b->members[i].folder);
+        line++;
+    }
+    int rc = write_file(b->jobs, name, &text, err);
+    free(name);
+    strbuf_release(&text);
+    return rc;
+}
+
+static int write_script(const struct slurm_batch *b, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    char *name = xasprintf("%s" SCRIPT_SUFFIX, b->name);
+    char *list = in_jobs(b->jobs, b->name, LIST_SUFFIX);
+    const struct slurm_script script = {.shim = b->shim,
+                                        .folder = b->is_array ? NULL : b->members[0].folder,
+                                        .list = b->is_array ? list : NULL,
+                                        .setup = b->setup,
+                                        .n_setup = b->n_setup};
+    slurm_script_write(&text, &script);
+    int rc = write_file(b->jobs, name, &text, err);
+    free(list);
+    free(name);
+    strbuf_release(&text);
+    return rc;
+}
+
+/* The script's list is made of lines. */
+static int check_paths(const struct slurm_batch *b, struct err *err)
+{
+    for (size_t i = 0; i < b->n_members; i++) {
+        if (strchr(b->members[i].folder, '\n') != NULL) {
+            return err_set(err, ERR_INVALID, "a folder's name has a line end: %.100s",
+                           b->members[i].folder);
+        }
+    }
+    return 0;
+}
+
+static int sync_all(const char *folder, struct err *err)
+{
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = fd >= 0 && syncfs(fd) == 0 ? 0 : err_set_errno(err, errno, "sync %s", folder);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return rc;
+}
+
+int slurm_batch_write(const struct slurm_batch *b, struct err *err)
+{
+    int rc = check_paths(b, err);
+    rc = rc == 0 ? dir_make(b->jobs, 0700, err) : rc;
+    for (size_t i = 0; rc == 0 && i < b->n_members; i++) {
+        rc = write_member(b, &b->members[i], err);
+    }
+    if (rc == 0 && b->is_array) {
+        rc = write_list(b, err);
+    }
+    rc = rc == 0 ? write_script(b, err) : rc;
+    return rc == 0 ? sync_all(b->jobs, err) : rc;
+}
+
+void slurm_batch_remove(const char *jobs, const char *name)
+{
+    char *script = in_jobs(jobs, name, SCRIPT_SUFFIX);
+    char *list = in_jobs(jobs, name, LIST_SUFFIX);
+    (void)unlink(script);
+    (void)unlink(list);
+    free(list);
+    free(script);
+}
+
+static bool has_name(const struct name_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (strcmp(list->names[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Also lists the parent, because a listing is what makes a client ask its server again (rule 17).
+ */
+static bool list_folder(const char *folder, struct name_list *names)
+{
+    struct name_list beside = {0};
+    struct err ignored;
+    char *parent = path_folder(folder);
+    bool listed = dir_list(parent, &beside, &ignored) == 0 && has_name(&beside, path_name(folder));
+    name_list_release(&beside);
+    free(parent);
+    return listed && dir_list(folder, names, &ignored) == 0;
+}
+
+void slurm_folder_look(const char *folder, const char *id, struct slurm_sight *out)
+{
+    struct name_list names = {0};
+    struct heartbeat beat;
+    struct err ignored;
+    *out = (struct slurm_sight){.listed = list_folder(folder, &names)};
+    if (out->listed) {
+        out->launched = has_name(&names, LAYOUT_START) || has_name(&names, LAYOUT_EXIT);
+        out->refused = has_name(&names, LAYOUT_REFUSED);
+        out->has_end = has_name(&names, LAYOUT_EXIT) && examine_exit(folder, id, &out->end);
+        if (has_name(&names, LAYOUT_HEARTBEAT) && heartbeat_read(folder, &beat, &ignored) == 0) {
+            out->beat = beat.sequence;
+        }
+    }
+    name_list_release(&names);
+}
+
+static bool read_job(const char *folder, struct slurm_job_hint *out)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err err;
+    cJSON *o = NULL;
+    const char *name = NULL;
+    int64_t index = SLURM_INDEX_NONE;
+    char *path = path_join(folder, LAYOUT_JOB);
+    int rc = shared_read(path, LAYOUT_JOB_MAX, &text, &err);
+    rc = rc == 0 ? json_parse(text.buf, text.len, &o, &err) : rc;
+    rc = rc == 0 ? json_get_string(o, "name", &name, &err) : rc;
+    rc = rc == 0 ? json_opt_int(o, "index", 0, SLURM_INDEX_NONE - 1, &index, &err) : rc;
+    const bool good = rc == 0 && uuid_is_valid(name);
+    if (good) {
+        (void)snprintf(out->name, sizeof(out->name), "%s", name);
+        out->index = (uint32_t)index;
+    }
+    cJSON_Delete(o);
+    free(path);
+    strbuf_release(&text);
+    return good;
+}
+
+void slurm_folder_hint(const char *folder, struct slurm_job_hint *out)
+{
+    struct name_list names = {0};
+    *out = (struct slurm_job_hint){.kind = SLURM_HINT_UNCLEAR};
+    if (list_folder(folder, &names)) {
+        out->kind = !has_name(&names, LAYOUT_JOB) ? SLURM_HINT_NEVER
+                    : read_job(folder, out)       ? SLURM_HINT_JOB
+                                                  : SLURM_HINT_UNCLEAR;
+    }
+    name_list_release(&names);
+}
+
+int slurm_folder_fence(const char *folder, struct err *err)
+{
+    const struct strbuf nothing = STRBUF_INIT;
+    int rc = write_file(folder, FENCE_FILE, &nothing, err);
+    return rc == 0 ? dir_sync(folder, err) : rc;
+}
