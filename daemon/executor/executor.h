@@ -30,10 +30,9 @@ struct attempt_place {
     bool used;          /* a folder of the program's attempts has been there: for `probe` */
     const struct placement *placement;
     const char *program_folder; /* STATE/programs/ID */
-    /* for `start` alone: */
-    const struct strbuf *spec; /* what to run (shim/files.h) */
     const struct plan_program *program;
     size_t stage;
+    const struct strbuf *spec; /* what to run (shim/files.h); for `start` alone */
 };
 
 struct attempt_end {

@@ -96,6 +96,8 @@ void attempt_locate(const struct shell_attempt *a, struct attempt_place *out)
                                   .id = a->row.id,
                                   .folder = a->folder,
                                   .program_folder = h->folder,
+                                  .program = h->bundle->program,
+                                  .stage = hosted_stage(h, a->key.task),
                                   .used = a->up || cells_are_used(h),
                                   .placement = &a->row.placement};
 }

@@ -15,13 +15,13 @@
 #include "daemon/executor/slurm/submit.h"
 #include "daemon/executor/slurm/watch.h"
 
-#define GRACE_LEAST_MS 180000
-#define INDEX_MAX      4000000u /* MaxArraySize's own limit is 4,000,001 */
+#define GRACE_MS  180000
+#define INDEX_MAX 4000000u /* MaxArraySize's own limit is 4,000,001 */
 
 void slurm_book_config_default(struct slurm_book_config *c)
 {
     *c = (struct slurm_book_config){.max_array = 1001,
-                                    .grace_ms = GRACE_LEAST_MS,
+                                    .grace_ms = GRACE_MS,
                                     .round_ms = 5000,
                                     .round_max_ms = 60000,
                                     .gather_ms = 200,
@@ -37,9 +37,6 @@ struct slurm_book *slurm_book_create(const struct slurm_book_config *config)
     assert(config->max_array > 0 && config->calls_a_minute >= 2 && config->round_ms > 0 &&
            config->round_max_ms >= config->round_ms);
     b->config = *config;
-    if (b->config.grace_ms < GRACE_LEAST_MS) {
-        b->config.grace_ms = GRACE_LEAST_MS; /* rule 17 */
-    }
     rng_seed(&b->rng, config->seed);
     ledger_init(b);
     nodes_init(&b->nodes);
@@ -263,6 +260,12 @@ void slurm_book_step(struct slurm_book *b, const struct slurm_event *ev, struct 
 int64_t slurm_book_next_ms(const struct slurm_book *b)
 {
     return b->next_ms;
+}
+
+void slurm_book_set_grace(struct slurm_book *b, int64_t grace_ms)
+{
+    assert(grace_ms >= 1000);
+    b->config.grace_ms = grace_ms;
 }
 
 size_t slurm_book_count(const struct slurm_book *b)

@@ -18,13 +18,13 @@
 #include "base/xalloc.h"
 #include "daemon/executor/job.h"
 #include "daemon/executor/key_map.h"
+#include "daemon/executor/shared_work.h"
 #include "daemon/executor/slurm/book.h"
 #include "daemon/executor/slurm/client.h"
 #include "daemon/executor/slurm/command.h"
 #include "daemon/executor/slurm/folder.h"
 #include "daemon/executor/slurm/parse.h"
 #include "daemon/executor/slurm/shape.h"
-#include "daemon/executor/shared_work.h"
 
 #define LONG_AGO_S  (30 * 24 * 60 * 60) /* of jobs that an earlier daemon submitted */
 #define JOBS        "jobs"              /* beside cells/ */
@@ -48,7 +48,7 @@ struct slurm_attempt {
     char id[UUID_TEXT_SIZE];
     char *folder; /* as the daemon names it */
     uint32_t shape;
-    bool is_shaped;     /* started by this daemon: shape and spec hold */
+    bool has_spec;      /* started by this daemon */
     bool array;         /* [run.slurm] array */
     bool hinting;       /* a job reads its `job` */
     struct strbuf spec; /* until it was written */
@@ -462,7 +462,7 @@ static void on_wrote(struct job *job)
 static void add_member(struct slurm *x, struct file_job *j, const struct slurm_entry *entry)
 {
     struct slurm_attempt *a = key_map_get(&x->attempts, &entry->key);
-    if (a == NULL || !a->is_shaped) {
+    if (a == NULL || !a->has_spec) {
         return; /* it ended meanwhile; its line of the list stays empty */
     }
     struct slurm_member *m = &j->batch.members[j->batch.n_members++];
@@ -633,22 +633,34 @@ static struct slurm_attempt *attempt_new(struct slurm *x, const struct attempt_p
     return a;
 }
 
+/* What it asks for, and what follows from that for all: which clusters to ask, how patient to be.
+ */
+static void give_shape(struct slurm *x, struct slurm_attempt *a, const struct attempt_place *place)
+{
+    char *work = shared_work_folder(place->program_folder);
+    char *jobs = path_join(work, JOBS);
+    a->shape = slurm_shape_number(&x->shapes, place, jobs, x->shim_path);
+    a->array = place->program->run.slurm.array;
+    free(jobs);
+    free(work);
+    int64_t grace_ms = 0;
+    for (size_t i = 0; i < x->shapes.n; i++) {
+        grace_ms = x->shapes.list[i]->grace_ms > grace_ms ? x->shapes.list[i]->grace_ms : grace_ms;
+    }
+    slurm_book_set_grace(x->book, grace_ms);
+    const struct slurm_shape *s = x->shapes.list[a->shape];
+    add_clusters(x, s->request.clusters);
+    ask_config(x, s->request.clusters);
+}
+
 static int slurm_start(struct executor *base, const struct attempt_place *place, struct err *err)
 {
     struct slurm *x = (struct slurm *)base;
     (void)err;
     struct slurm_attempt *a = attempt_new(x, place);
-    char *work = shared_work_folder(place->program_folder);
-    char *jobs = path_join(work, JOBS);
-    a->shape = slurm_shape_number(&x->shapes, place, jobs, x->shim_path);
-    free(jobs);
-    free(work);
-    a->is_shaped = true;
-    a->array = place->program->run.slurm.array;
+    give_shape(x, a, place);
+    a->has_spec = true;
     strbuf_add(&a->spec, place->spec->buf, place->spec->len);
-    const struct slurm_shape *s = x->shapes.list[a->shape];
-    add_clusters(x, s->request.clusters);
-    ask_config(x, s->request.clusters);
     struct slurm_event ev = {.kind = SLURM_EVENT_START, .key = a->key};
     ev.start.id = a->id;
     ev.start.shape = a->shape;
@@ -696,7 +708,7 @@ static void slurm_probe(struct executor *base, const struct attempt_place *place
     struct slurm_view view;
     if (a == NULL) {
         a = attempt_new(x, place);
-        add_clusters(x, NULL);
+        give_shape(x, a, place);
     }
     if (slurm_book_view(x->book, &place->key, &view)) {
         probe_with(x, a, &none);
