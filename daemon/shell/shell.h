@@ -58,10 +58,10 @@ struct shell {
     struct check_job *waiting_checks; /* history_check.c: of journals that could not be read */
     struct shell_attempt *attempts;   /* alive, or ended and not committed as such yet */
     size_t n_attempts;
-    struct key_map attempt_map;       /* the same by key, without those that are closing */
-    uv_timer_t tick;                        /* of attempts.c; runs while there are any */
-    uv_timer_t disk;                        /* of disk.c */
-    struct counted_reader *reader;          /* of counted_losses.c; NULL when stopping */
+    struct key_map attempt_map;    /* the same by key, without those that are closing */
+    uv_timer_t tick;               /* of attempts.c; runs while there are any */
+    uv_timer_t disk;               /* of disk.c */
+    struct counted_reader *reader; /* of counted_losses.c; NULL when stopping */
     uv_signal_t on_term;
     uv_signal_t on_int;
     uv_signal_t on_usr2; /* of Slurm: the time limit is near */

@@ -127,8 +127,7 @@ static int open_streams(struct slurm_call *c, const char *input, struct err *err
     return rc;
 }
 
-/* argv and environment are read before uv_spawn() returns. */
-static int spawn(struct slurm_call *c, uv_loop_t *loop, char *const *argv, char *const *environment,
+static int spawn(struct slurm_call *c, uv_loop_t *loop, const struct slurm_command *command,
                  struct err *err)
 {
     uv_stdio_container_t stdio[STREAMS];
@@ -138,9 +137,9 @@ static int spawn(struct slurm_call *c, uv_loop_t *loop, char *const *argv, char 
     union { /* libuv does not change them */
         char *const *in;
         char **out;
-    } args = {.in = argv}, env = {.in = environment};
+    } args = {.in = command->argv}, env = {.in = command->environment};
     const uv_process_options_t options = {.exit_cb = on_exit_of,
-                                          .file = argv[0],
+                                          .file = command->argv[0],
                                           .args = args.out,
                                           .env = env.out,
                                           .stdio_count = STREAMS,
@@ -148,11 +147,11 @@ static int spawn(struct slurm_call *c, uv_loop_t *loop, char *const *argv, char 
     c->process.data = c;
     c->has_process = true; /* libuv wants it closed even if it has not started */
     int rc = uv_spawn(loop, &c->process, &options);
-    return rc == 0 ? 0 : err_set(err, ERR_IO, "%s: %s", argv[0], uv_strerror(rc));
+    return rc == 0 ? 0 : err_set(err, ERR_IO, "%s: %s", command->argv[0], uv_strerror(rc));
 }
 
-struct slurm_call *slurm_call_start(uv_loop_t *loop, char *const *argv, char *const *environment,
-                                    const char *input, slurm_reply_fn *done, void *ctx)
+struct slurm_call *slurm_call_start(uv_loop_t *loop, const struct slurm_command *command,
+                                    slurm_reply_fn *done, void *ctx)
 {
     struct slurm_call *c = xcalloc(1, sizeof(*c));
     struct err err;
@@ -164,8 +163,8 @@ struct slurm_call *slurm_call_start(uv_loop_t *loop, char *const *argv, char *co
     c->until_ms = clock_mono().ms + WATCHDOG_MS;
     (void)uv_timer_init(loop, &c->watchdog);
     c->watchdog.data = c;
-    int rc = open_streams(c, input, &err);
-    rc = rc == 0 ? spawn(c, loop, argv, environment, &err) : rc;
+    int rc = open_streams(c, command->input, &err);
+    rc = rc == 0 ? spawn(c, loop, command, &err) : rc;
     c->started = rc == 0;
     if (rc != 0) {
         strbuf_adds(&c->said, err.msg);

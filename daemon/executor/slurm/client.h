@@ -22,11 +22,15 @@ typedef void slurm_reply_fn(void *ctx, const struct slurm_reply *reply);
 
 struct slurm_call;
 
-/* argv and environment end with NULL and are copied; input (or NULL: nothing) is its standard
- * input. `done` comes exactly once on the loop, never from inside this call; unless it is given up.
- */
-struct slurm_call *slurm_call_start(uv_loop_t *loop, char *const *argv, char *const *environment,
-                                    const char *input, slurm_reply_fn *done, void *ctx)
+struct slurm_command { /* read before slurm_call_start() returns */
+    char *const *argv; /* ends with NULL; so does environment */
+    char *const *environment;
+    const char *input; /* its standard input; NULL: nothing */
+};
+
+/* `done` comes exactly once on the loop, never from inside this call; unless it is given up. */
+struct slurm_call *slurm_call_start(uv_loop_t *loop, const struct slurm_command *command,
+                                    slurm_reply_fn *done, void *ctx)
     __attribute__((returns_nonnull));
 /* Kills the command; `done` does not come. */
 void slurm_call_give_up(struct slurm_call *call);

@@ -33,7 +33,8 @@ static struct seen run_command(const char *file, const char *script, const char 
     struct seen seen = {0};
     uv_loop_t loop;
     assert_int_equal(uv_loop_init(&loop), 0);
-    (void)slurm_call_start(&loop, args, env, input, on_reply, &seen);
+    const struct slurm_command command = {.argv = args, .environment = env, .input = input};
+    (void)slurm_call_start(&loop, &command, on_reply, &seen);
     assert_int_equal(seen.n, 0); /* never from inside the call */
     assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
     assert_int_equal(uv_loop_close(&loop), 0);
@@ -85,7 +86,8 @@ static void test_given_up(void **state)
     (void)state;
     const int64_t begun_ms = clock_mono().ms;
     assert_int_equal(uv_loop_init(&loop), 0);
-    slurm_call_give_up(slurm_call_start(&loop, args, env, NULL, on_reply, &seen));
+    const struct slurm_command command = {.argv = args, .environment = env};
+    slurm_call_give_up(slurm_call_start(&loop, &command, on_reply, &seen));
     assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
     assert_int_equal(uv_loop_close(&loop), 0);
     assert_int_equal(seen.n, 0);

@@ -1,0 +1,231 @@
+/*
+ * The files of jobs, read and written off the loop (folder.h). A job copies what it needs of its
+ * attempt, which may end meanwhile.
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "daemon/executor/job.h"
+#include "daemon/executor/slurm/folder.h"
+#include "daemon/executor/slurm/slurm_parts.h"
+
+struct file_job {
+    struct job job;
+    struct slurm *owner;
+    struct attempt_key key;
+    char *folder;
+    char id[UUID_TEXT_SIZE];
+    /* by kind */
+    struct slurm_sight sight;
+    struct slurm_job_hint hint;
+    struct slurm_batch batch;
+    char *array;
+    char *exclude;
+    uint32_t shape;
+    bool fence;
+    struct attempt_end end;
+    int rc;
+    struct err err;
+};
+
+static struct file_job *job_new(struct slurm *x, void (*work)(struct job *),
+                                void (*done)(struct job *))
+{
+    struct file_job *j = xcalloc(1, sizeof(*j));
+    j->job.work = work;
+    j->job.done = done;
+    j->owner = x;
+    x->n_jobs++;
+    return j;
+}
+
+static void job_free(struct file_job *j)
+{
+    assert(j->owner->n_jobs > 0);
+    j->owner->n_jobs--;
+    for (size_t i = 0; i < j->batch.n_members; i++) {
+        free(j->batch.members[i].folder);
+        strbuf_release(&j->batch.members[i].spec);
+    }
+    free(j->batch.members);
+    free(j->folder);
+    free(j->array);
+    free(j->exclude);
+    free(j);
+}
+
+static struct file_job *job_about(struct slurm *x, const struct slurm_attempt *a,
+                                  void (*work)(struct job *), void (*done)(struct job *))
+{
+    struct file_job *j = job_new(x, work, done);
+    j->key = a->key;
+    j->folder = xstrdup(a->folder);
+    memcpy(j->id, a->id, sizeof(j->id));
+    return j;
+}
+
+/* ---- LOOK ---- */
+
+static void on_look(struct job *job)
+{
+    struct file_job *j = (struct file_job *)job;
+    slurm_folder_look(j->folder, j->id, &j->sight);
+}
+
+static void on_looked(struct job *job)
+{
+    struct file_job *j = (struct file_job *)job;
+    struct slurm_event ev = {.kind = SLURM_EVENT_FILES, .key = j->key};
+    ev.files.listed = j->sight.listed;
+    ev.files.launched = j->sight.launched;
+    ev.files.refused = j->sight.refused;
+    ev.files.beat = j->sight.beat;
+    ev.files.end = j->sight.has_end ? &j->sight.end : NULL;
+    if (!j->owner->closed) {
+        slurm_step(j->owner, &ev);
+    }
+    job_free(j);
+}
+
+void file_job_look(struct slurm *x, const struct slurm_act *act)
+{
+    const struct slurm_attempt *a = key_map_get(&x->attempts, &act->key);
+    if (a != NULL) {
+        job_start(x->loop, &job_about(x, a, on_look, on_looked)->job);
+        return;
+    }
+    struct slurm_event ev = {.kind = SLURM_EVENT_FILES, .key = act->key};
+    slurm_step(x, &ev);
+}
+
+/* ---- SUBMIT ---- */
+
+static void on_write(struct job *job)
+{
+    struct file_job *j = (struct file_job *)job;
+    for (size_t i = 0; i < j->batch.n_members; i++) { /* as nodes see them */
+        char *real = realpath(j->batch.members[i].folder, NULL);
+        if (real != NULL) {
+            free(j->batch.members[i].folder);
+            j->batch.members[i].folder = real;
+        }
+    }
+    j->rc = slurm_batch_write(&j->batch, &j->err);
+}
+
+static void on_wrote(struct job *job)
+{
+    struct file_job *j = (struct file_job *)job;
+    struct slurm *x = j->owner;
+    if (!x->closed && j->rc == 0) {
+        command_submit(x, j->batch.name, j->array, j->exclude, j->shape);
+    } else if (!x->closed) {
+        struct slurm_event ev = {.kind = SLURM_EVENT_SUBMITTED,
+                                 .name = j->batch.name,
+                                 .submit = SLURM_SUBMIT_NOT_MADE,
+                                 .text = j->err.msg};
+        slurm_step(x, &ev);
+    }
+    job_free(j);
+}
+
+static void add_member(struct slurm *x, struct file_job *j, const struct slurm_entry *entry)
+{
+    struct slurm_attempt *a = key_map_get(&x->attempts, &entry->key);
+    if (a == NULL || !a->has_spec) {
+        return; /* it ended meanwhile; its line of the list stays empty */
+    }
+    struct slurm_member *m = &j->batch.members[j->batch.n_members++];
+    j->shape = a->shape;
+    m->folder = xstrdup(a->folder);
+    memcpy(m->id, a->id, sizeof(m->id));
+    m->no = a->key.no;
+    m->index = entry->index;
+    m->spec = (struct strbuf)STRBUF_INIT;
+    strbuf_add(&m->spec, a->spec.buf, a->spec.len);
+}
+
+void file_job_submit(struct slurm *x, const struct slurm_act *act)
+{
+    if (act->again) {
+        command_submit(x, act->name, act->array, act->exclude, act->shape);
+        return;
+    }
+    struct file_job *j = job_new(x, on_write, on_wrote);
+    j->batch.members = xcalloc(act->n_entries + 1, sizeof(*j->batch.members));
+    j->shape = act->shape;
+    for (size_t i = 0; i < act->n_entries; i++) {
+        add_member(x, j, &act->entries[i]);
+    }
+    const struct slurm_shape *s = x->shapes.list[j->shape];
+    (void)snprintf(j->batch.name, sizeof(j->batch.name), "%s", act->name);
+    j->batch.is_array = act->array != NULL;
+    j->batch.jobs = s->jobs;
+    j->batch.shim = s->shim;
+    j->batch.setup = s->setup;
+    j->batch.n_setup = s->n_setup;
+    j->array = act->array == NULL ? NULL : xstrdup(act->array);
+    j->exclude = act->exclude == NULL ? NULL : xstrdup(act->exclude);
+    job_start(x->loop, &j->job);
+}
+
+static void on_fence(struct job *job)
+{
+    struct file_job *j = (struct file_job *)job;
+    j->rc = slurm_folder_fence(j->folder, &j->err);
+}
+
+/* Without the fence a late job could still run; its result would be refused, since it is no longer
+ * the current attempt's. */
+static void on_fenced(struct job *job)
+{
+    struct file_job *j = (struct file_job *)job;
+    if (j->rc != 0) {
+        log_warn("%s: it is given up, but not fenced off: %s", j->folder, j->err.msg);
+    }
+    if (!j->owner->closed) {
+        slurm_report_end(j->owner, &j->key, &j->end);
+    }
+    job_free(j);
+}
+
+void file_job_end(struct slurm *x, const struct slurm_act *act)
+{
+    const struct slurm_attempt *a = key_map_get(&x->attempts, &act->key);
+    if (!act->fence || a == NULL) {
+        slurm_report_end(x, &act->key, act->end);
+        return;
+    }
+    struct file_job *j = job_about(x, a, on_fence, on_fenced);
+    j->end = *act->end;
+    job_start(x->loop, &j->job);
+}
+
+static void on_hint(struct job *job)
+{
+    struct file_job *j = (struct file_job *)job;
+    slurm_folder_hint(j->folder, &j->hint);
+}
+
+static void on_hinted(struct job *job)
+{
+    struct file_job *j = (struct file_job *)job;
+    struct slurm_attempt *a = key_map_get(&j->owner->attempts, &j->key);
+    if (a != NULL && !j->owner->closed) {
+        a->hinting = false;
+        slurm_probe_with(j->owner, a, j->hint.kind, j->hint.name, j->hint.index);
+    }
+    job_free(j);
+}
+
+void file_job_probe(struct slurm *x, struct slurm_attempt *a)
+{
+    if (!a->hinting) {
+        a->hinting = true;
+        job_start(x->loop, &job_about(x, a, on_hint, on_hinted)->job);
+    }
+}
