@@ -28,6 +28,7 @@
 #include "daemon/program/apparatus.h"
 #include "daemon/program/cells.h"
 #include "daemon/program/sweep.h"
+#include "daemon/shim/current.h"
 #include "daemon/shim/files.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/lock/lock_time.h"
@@ -368,6 +369,7 @@ static int add_spec(const struct prepare *p, char *const *argv, struct strbuf *o
                              .memory_bytes = s->run.memory_bytes,
                              .grace_ms = p->grace_ms,
                              .threads = s->threads,
+                             .shared = p->shared,
                              .takes_job = p->executor == EXECUTOR_SLURM &&
                                           p->bundle->program->run.slurm.n_setup > 0};
     struct spec_sink sink = {.spec = &spec, .own = s->env};
@@ -482,6 +484,21 @@ static int make_folder(const struct prepare *p, struct err *err)
     return rc;
 }
 
+/* Before anything of it is started: a shim of an earlier attempt, on a host that was lost and goes
+ * on after all, finds that it was superseded. (A queue's executor writes it itself.) */
+static int name_current(const struct prepare *p, struct err *err)
+{
+    struct attempt_name a = {.no = p->no};
+    if (!p->shared || p->executor != EXECUTOR_LOCAL) {
+        return 0;
+    }
+    char *task = path_folder(p->folder);
+    memcpy(a.id, p->id, sizeof(a.id));
+    int rc = current_write(task, &a, err);
+    free(task);
+    return rc;
+}
+
 /* The copies are damaged or cannot be made: the machine's fault, which pauses, or a full disk. */
 static int share_objects(const struct prepare *p, char **argv, struct err *err)
 {
@@ -502,8 +519,8 @@ int prepare_attempt(const struct prepare *p, struct strbuf *spec, enum core_star
     if (rc != 0) {
         goto out;
     }
-    if ((rc = make_folder(p, err)) != 0 || (rc = share_objects(p, argv, err)) != 0 ||
-        (rc = write_task(p, err)) != 0 ||
+    if ((rc = make_folder(p, err)) != 0 || (rc = name_current(p, err)) != 0 ||
+        (rc = share_objects(p, argv, err)) != 0 || (rc = write_task(p, err)) != 0 ||
         (rc = write_line(p->folder, LAYOUT_EVENTS, NULL, err)) != 0 ||
         (rc = add_spec(p, argv, spec, err)) != 0) {
         *why = rc == ERR_NO_SPACE ? START_FAILED_NO_SPACE

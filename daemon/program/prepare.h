@@ -24,6 +24,7 @@ struct prepare {
     const char *folder; /* of the attempt */
     int64_t grace_ms;
     enum executor_kind executor; /* where it will run */
+    bool shared;                 /* hosts share the state folder */
 };
 
 /* Prepares the folder and appends the shim's spec (shim/files.h) to `spec`. On failure *why has its

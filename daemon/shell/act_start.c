@@ -132,7 +132,8 @@ void shell_start_attempt(struct shell *sh, const struct core_act *act)
                                   .id = j->id,
                                   .folder = j->folder,
                                   .cells_used = cells_are_used(h),
-                                  .grace_ms = sh->config.grace_ms};
+                                  .grace_ms = sh->config.grace_ms,
+                                  .shared = sh->keeper != NULL};
     if (a != NULL) {
         j->prepare.executor = a->row.placement.executor;
     }

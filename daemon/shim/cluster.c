@@ -113,6 +113,17 @@ int cluster_open(struct cluster *c, const char *folder, int *spec_fd, struct err
     return 0;
 }
 
+int cluster_share(struct cluster *c, const char *folder, struct err *err)
+{
+    *c = (struct cluster){.folder = folder};
+    int rc = check_current(folder, err);
+    if (rc == 0) {
+        heartbeat_init(&c->beat, NULL);
+        (void)cluster_tick(c);
+    }
+    return rc;
+}
+
 /* The device numbers that the cluster has given to the job (nothing is remapped), and TMPDIR. */
 static bool is_of_job(const char *variable)
 {

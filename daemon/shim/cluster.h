@@ -31,6 +31,10 @@ struct cluster {
  * name that marks the worker's tree. The working directory is the folder. */
 int cluster_open(struct cluster *c, const char *folder, int *spec_fd, struct err *err) MUST_CHECK;
 
+/* The same for a shim that its daemon started, where hosts share the state folder: the heartbeat
+ * and the fence, without a job and with the spec that it has. */
+int cluster_share(struct cluster *c, const char *folder, struct err *err) MUST_CHECK;
+
 /* Adds what the worker gets of the job's own environment: what names its GPUs and its job, and,
  * where lines of setup made it, everything that `spec` does not set. */
 void cluster_environment(struct shim_spec *spec, char *const *environment);

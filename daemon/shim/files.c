@@ -93,6 +93,9 @@ int shim_spec_text(const struct shim_spec *s, struct strbuf *out, struct err *er
     json_put_int(o, "grace_ms", s->grace_ms);
     json_put_int(o, "threads", s->threads);
     json_put_string(o, "worker", s->worker);
+    if (s->shared) {
+        json_put_bool(o, "shared", true);
+    }
     if (s->takes_job) {
         json_put_bool(o, "takes_job", true);
     }
@@ -239,6 +242,7 @@ int shim_spec_read(int fd, struct shim_spec *out, struct err *err)
     }
     if (rc == 0) {
         rc = json_opt_bool(o, "takes_job", &out->takes_job, err);
+        rc = rc != 0 ? rc : json_opt_bool(o, "shared", &out->shared, err);
     }
     if (rc == 0 && out->n_argv == 0) {
         rc = err_set(err, ERR_SYNTAX, "argv is empty");

@@ -39,6 +39,8 @@ struct shim_spec {
     int64_t grace_ms;             /* between SIGTERM and SIGKILL */
     int64_t threads;              /* for start.json; 0 unknown, so the next */
     char worker[DIGEST_HEX_SIZE]; /* digest of the worker's locked executable, or "" */
+    bool shared;                  /* hosts share the state folder: the shim writes a heartbeat and
+                                     obeys current-attempt (cluster.h) */
     bool takes_job;               /* the job's environment is the worker's, where env has no such
                                      name: lines of [run.slurm] setup have made it */
 };

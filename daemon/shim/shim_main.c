@@ -53,7 +53,9 @@ struct shim {
     const char *groups; /* the cgroup below which one is made for the worker; NULL: none */
     char *group;        /* that one; NULL: none */
     int group_fd;
-    struct cluster *cluster; /* of a cluster's job; else NULL */
+    struct cluster *cluster; /* of a cluster's job, or a shared state folder; else NULL */
+    bool is_job;
+    struct cluster own; /* what `cluster` points to */
 };
 
 /* The machine, as start.json states it. The spawner reads it once for all its shims. */
@@ -278,7 +280,7 @@ static int take_spec(struct shim *s, struct err *err)
     if (rc != 0) {
         return rc;
     }
-    if (s->cluster != NULL) {
+    if (s->is_job) {
         cluster_environment(&s->spec, environ);
     }
     s->tree_fd = fcntl(STDIN_FILENO, F_DUPFD, STDERR_FILENO + 1);
@@ -297,6 +299,13 @@ static int shim_run(struct shim *s, struct err *err)
         return rc;
     }
     memcpy(s->exit.attempt, s->spec.attempt, sizeof(s->exit.attempt));
+    if (s->spec.shared && !s->is_job) {
+        s->cluster = &s->own;
+        rc = cluster_share(&s->own, s->folder, err);
+    }
+    if (rc != 0) {
+        return rc;
+    }
     if ((rc = claim(s, err)) != 0 || (rc = watch_block_signals(&s->signals, err)) != 0) {
         return rc;
     }
@@ -346,15 +355,15 @@ static int run(const char *folder, const char *groups)
 /* The script redirects standard output and error into the attempt's folder. */
 static int run_job(const char *folder)
 {
-    struct cluster cluster;
     struct shim s = {
-        .folder = folder, .start_fd = -1, .tree_fd = -1, .group_fd = -1, .cluster = &cluster};
+        .folder = folder, .start_fd = -1, .tree_fd = -1, .group_fd = -1, .is_job = true};
     struct err err;
     int fd = -1;
     if (enter(folder) != EXIT_OK) {
         return EXIT_ANY;
     }
-    int rc = cluster_open(&cluster, folder, &fd, &err);
+    s.cluster = &s.own;
+    int rc = cluster_open(&s.own, folder, &fd, &err);
     if (rc == 0 && dup2(fd, STDIN_FILENO) < 0) {
         rc = err_set_errno(&err, errno, "take the spec as standard input");
     }

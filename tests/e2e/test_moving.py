@@ -13,6 +13,7 @@ import rogue
 from hosts import Hosts
 from lab import ANY, NO_DAEMON, OK, USAGE, equal, expect
 
+MOVED = 8
 BIN = os.path.abspath(sys.argv[1])
 MODES = ["wait", "wait_too"]
 
@@ -132,6 +133,34 @@ def test_both_at_once(place):
         expect(winner.answers(), "the winner still answers")
 
 
+def test_frozen_and_taken_over(place):
+    """A frozen daemon is not gone: no proof, no takeover. A person takes over; the frozen one, revived, stops without a write."""
+    with Hosts(place, BIN) as (a, b):
+        a.serve()
+        grid = submit(place, a)
+        a.signal(signal.SIGSTOP)
+        time.sleep(6)
+        b.start()
+        equal(b.wait_end(60), ANY, "exit code without a proof")
+        expect("host a, process" in b.log() and "has not moved for 15 s" in b.log() and "--take-over" in b.log(), b.log())
+        run = b.run("preregd", "serve", "--take-over")
+        equal(run.returncode, ANY, "exit code without a terminal")
+        said, terminal = b.take_over("no")
+        equal(b.wait_end(30), ANY, f"exit code after no: {said}")
+        os.close(terminal)
+        said, terminal = b.take_over("yes")
+        place.wait_for(lambda: b.answers() or b.daemon.poll() is not None, 60, "b answers")
+        place.wait_for(lambda: n_running(b) == len(MODES), 60, "b sees by their heartbeats that the tasks run on a")
+        before = journal(b)
+        a.signal(signal.SIGCONT)
+        equal(a.wait_end(30), MOVED, "exit code of the daemon that was taken over")
+        equal(journal(a)[:len(before)], before, "rows that were there")
+        finish(place, b)
+        (row,) = check_whole(place, b, grid, 1)
+        expect("a person said so" in row["detail"] and "host b" in row["detail"] and "host a" in row["detail"], row["detail"])
+        os.close(terminal)
+
+
 def test_refused(place):
     """What cannot be: the database on the network, in the state folder, of another state folder; no place for it."""
     with Hosts(place, BIN) as (a, b):
@@ -149,4 +178,4 @@ def test_refused(place):
         expect("is shared between hosts" in run.stderr, run.stderr)
 
 
-lab.main(test_killed_and_started_again, test_stopped_and_moved, test_both_at_once, test_refused)
+lab.main(test_killed_and_started_again, test_stopped_and_moved, test_both_at_once, test_frozen_and_taken_over, test_refused)

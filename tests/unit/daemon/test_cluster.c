@@ -76,6 +76,24 @@ static void test_runs_what_is_current(void **state)
     free(folder);
 }
 
+/* Where hosts share the state folder: the same, without a job. */
+static void test_shared_state(void **state)
+{
+    struct cluster c;
+    struct heartbeat beat;
+    struct err err;
+    (void)state;
+    char *folder = enter_attempt();
+    set_current(2, ID);
+    assert_int_equal(cluster_share(&c, folder, &err), 0);
+    assert_int_equal(heartbeat_read(folder, &beat, &err), 0);
+    assert_string_equal(beat.job, "-");
+    set_current(3, LATER);
+    assert_int_equal(cluster_may_publish(&c, &err), ERR_REFUSED);
+    assert_int_equal(cluster_share(&c, folder, &err), ERR_REFUSED);
+    free(folder);
+}
+
 static void test_given_up(void **state)
 {
     struct cluster c;
@@ -151,6 +169,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_runs_what_is_current),
+        cmocka_unit_test(test_shared_state),
         cmocka_unit_test(test_given_up),
         cmocka_unit_test(test_requeued),
         cmocka_unit_test(test_environment),
