@@ -238,6 +238,42 @@ static void test_cannot_ask(void **state)
     finish(&p);
 }
 
+/* Nor when the last answer before it had shown the job absent. */
+static void test_absent_once(void **state)
+{
+    struct bench p;
+    (void)state;
+    hold_one(&p);
+    queue(&p, row(&p, "RUNNING", "n1"));
+    files(&p, 0, true);
+    queue(&p, "");
+    for (int i = 0; i < 200; i++) {
+        if (act(&p, SLURM_ACT_LOOK) != NULL) {
+            files(&p, 0, true);
+        }
+        assert_null(act(&p, SLURM_ACT_ENDED));
+        queue(&p, NULL);
+    }
+    finish(&p);
+}
+
+/* What was refused is ended: only a new start can find out, and room is reported once. */
+static void test_full_and_ended(void **state)
+{
+    struct bench p;
+    (void)state;
+    begin(&p);
+    start(&p, 0, A, false);
+    tested(&p, SLURM_SUBMIT_DONE);
+    submitted(&p, SLURM_SUBMIT_FULL);
+    step(&p, (struct slurm_event){.kind = SLURM_EVENT_KILL, .key = key(0)});
+    assert_int_equal(reason(&p), END_PREEMPTED);
+    (void)wait_for(&p, SLURM_ACT_ROOM);
+    step(&p, (struct slurm_event){.kind = SLURM_EVENT_TIMER});
+    assert_null(act(&p, SLURM_ACT_ROOM));
+    finish(&p);
+}
+
 /* Rules 17 and 19: NODE_FAIL alone ends nothing for a grace; then the host is lost. */
 static void test_node_fail(void **state)
 {
@@ -366,6 +402,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_array_of_two),   cmocka_unit_test(test_never_fits),
         cmocka_unit_test(test_unknown_answer), cmocka_unit_test(test_cannot_ask),
+        cmocka_unit_test(test_absent_once),    cmocka_unit_test(test_full_and_ended),
         cmocka_unit_test(test_node_fail),      cmocka_unit_test(test_kill),
         cmocka_unit_test(test_full),           cmocka_unit_test(test_hints),
         cmocka_unit_test(test_early_question), cmocka_unit_test(test_stray),
