@@ -5,6 +5,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "base/err.h"
 #include "ctl/ctl.h"
 #include "daemon/rpc/client.h"
 
@@ -28,5 +29,12 @@ int ask_and_say(const struct ctl_options *o, const char *method, cJSON *params,
 const char *answer_text(const cJSON *object, const char *key, const char *fallback);
 int64_t answer_int(const cJSON *object, const char *key, int64_t fallback);
 bool answer_bool(const cJSON *object, const char *key);
+
+/* All cells of a program, page by page. */
+
+/* Fetches {"program","n_cells","stages","cells":[…]} with at most max cells (0: all), page by
+ * page. The caller deletes *out. */
+int cells_fetch(struct rpc_client *client, const char *program, int64_t max, cJSON **out,
+                struct err *err) MUST_CHECK;
 
 #endif

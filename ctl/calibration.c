@@ -20,8 +20,8 @@
 #include "prereg/program/verdict_kind.h"
 #include "state/journal/cursor.h"
 #include "state/rows.h"
-#include "truthtable/evaluate/replay.h"
 #include "truthtable/evaluate/scoring.h"
+#include "truthtable/evaluate/verdict.h"
 #include "truthtable/evaluate/verdict_file.h"
 
 /* limits for files that may have been edited */

@@ -3,7 +3,6 @@
  * The members beside "cells" are those of the last page, the newest. Tasks may change state between
  * two pages: the whole is not a snapshot.
  */
-#include "ctl/cell_list.h"
 
 #include "base/json.h"
 #include "ctl/ask.h"

@@ -152,4 +152,17 @@ int cmd_stop(const struct ctl_options *o, enum exit_code *code, struct err *err)
 int cmd_help(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_version(const struct ctl_options *o, enum exit_code *code, struct err *err);
 
+/* What import and `replay --out` share: an imported program's folder, with its report. */
+
+/* Writes o->out for the program o->args[0]. replayed: the records.json of a replay, whose own
+ * label is kept; NULL: the files that o's map, patterns and records name. */
+int import_to_folder(const struct ctl_options *o, const char *replayed, enum exit_code *code,
+                     struct err *err) MUST_CHECK;
+
+/* Writes a program folder's report with prereg-report, the executable beside this one: nothing
+ * in it can change a verdict. */
+
+/* Waits for it; ERR_OTHER has its last words. */
+int run_report(const char *folder, struct err *err) MUST_CHECK;
+
 #endif

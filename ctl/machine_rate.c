@@ -3,7 +3,7 @@
  * folder may be shared by several machines. Every failure is a rate of 0, which leaves an estimate
  * out.
  */
-#include "ctl/machine_rate.h"
+#include "ctl/proof.h"
 
 #include <math.h>
 #include <stdio.h>

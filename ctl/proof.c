@@ -9,7 +9,6 @@
 
 #include "base/json.h"
 #include "ctl/load.h"
-#include "ctl/machine_rate.h"
 #include "prereg/program/input_reads.h"
 
 /* Drops everything but the diagnostics. */

@@ -3,7 +3,7 @@
  * is a separate executable so that nothing it reads or draws can reach the process that holds a
  * verdict. Its last words are shown when it fails.
  */
-#include "ctl/run_report.h"
+#include "ctl/ctl.h"
 
 #include <stdint.h>
 #include <stdlib.h>

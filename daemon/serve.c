@@ -33,7 +33,6 @@
 #include "daemon/rpc/server.h"
 #include "daemon/shared_state.h"
 #include "daemon/shell/attempts.h"
-#include "daemon/shell/history_check.h"
 #include "daemon/shell/load.h"
 #include "daemon/shell/shell.h"
 #include "daemon/tenure/keeper.h"

@@ -22,7 +22,7 @@
 #include "daemon/rpc/client.h"
 #include "daemon/rpc/owner.h"
 #include "prereg/amend/amendment.h"
-#include "prereg/lock/lock_time.h"
+#include "prereg/lock/lock.h"
 #include "prereg/lock/trust.h"
 #include "prereg/program/verdict_kind.h"
 #include "truthtable/evaluate/effect_lines.h"

@@ -6,7 +6,6 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
-#include "ctl/cell_list.h"
 #include "ctl/ctl.h"
 #include "ctl/text/out.h"
 

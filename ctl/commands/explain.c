@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
-#include "ctl/cell_list.h"
 #include "ctl/ctl.h"
 #include "ctl/text/out.h"
 #include "ctl/text/status_text.h"

@@ -12,8 +12,8 @@
 #include "base/show.h"
 #include "ctl/ask.h"
 #include "ctl/local_answers.h"
-#include "ctl/text/disk_text.h"
 #include "ctl/text/out.h"
+#include "ctl/text/status_text.h"
 #include "state/disk/programs.h"
 
 /* Not the folder of a socket for readers, say. */

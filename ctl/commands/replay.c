@@ -9,11 +9,10 @@
 #include "base/json.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
-#include "ctl/importing.h"
 #include "ctl/load.h"
 #include "ctl/text/out.h"
 #include "ctl/text/verdict_text.h"
-#include "truthtable/evaluate/replay.h"
+#include "truthtable/evaluate/verdict.h"
 #include "truthtable/evaluate/verdict_file.h"
 
 /* The verdict, with where its records come from and whether the program is locked. */

@@ -17,7 +17,6 @@
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 #include "ctl/local_answers.h"
-#include "ctl/run_report.h"
 #include "ctl/text/out.h"
 
 /* Finds the program without a daemon. When there is none, the error stays that no daemon runs. */

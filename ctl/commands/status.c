@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "base/show.h"
 #include "ctl/ask.h"
-#include "ctl/cell_list.h"
 #include "ctl/ctl.h"
 #include "ctl/load.h"
 #include "ctl/local_answers.h"

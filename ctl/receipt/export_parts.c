@@ -14,11 +14,10 @@
 #include "base/json.h"
 #include "base/layout.h"
 #include "base/xalloc.h"
+#include "ctl/receipt/files.h"
 #include "ctl/receipt/parts.h"
 #include "ctl/receipt/plan.h"
-#include "ctl/receipt/sums.h"
-#include "ctl/receipt/verify/verify_md.h"
-#include "truthtable/evaluate/replay.h"
+#include "truthtable/evaluate/verdict.h"
 
 /* The state of making the parts; `err` is the caller's. */
 struct making {

@@ -16,7 +16,6 @@
 #include "base/json.h"
 #include "base/json_pull.h"
 #include "base/xalloc.h"
-#include "ctl/receipt/nodes.h"
 
 #define CHUNK_BYTES ((size_t)256 << 10)
 

@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/digest.h"
+#include "base/err.h"
 #include "base/strbuf.h"
 #include "ctl/receipt/layout.h"
 #include "ctl/receipt/mismatch.h"
@@ -79,5 +80,24 @@ int lines_open(struct receipt_lines *l, const struct receipt_files *files, const
  * newline. Sets the fault's place to the line. A last line without a newline is a fault. */
 int lines_next(struct receipt_lines *l, const char **text, size_t *len, struct err *err) MUST_CHECK;
 void lines_release(struct receipt_lines *l);
+
+/*
+ * A bound on the number of values in an untrusted JSON text: 2^20 and one in 12 bytes. A value
+ * takes 64 bytes of memory or more; what preregd writes has one in 20 bytes or fewer.
+ */
+
+/* ERR_RANGE when the text has more values than that; it need not be JSON. */
+int nodes_check(const char *text, size_t len, struct err *err) MUST_CHECK;
+
+/*
+ * SHA256SUMS: "<sha256><space><space><name>\n" for each file that it covers, sorted by name: what
+ * `sha256sum -c` reads, and what reviewers sign.
+ */
+
+/* Checks that SHA256SUMS lists every covered file and no other, each with its digest, which is
+ * kept in `files`. */
+int sums_check(struct receipt_files *files, struct err *err) MUST_CHECK;
+/* Appends the text over the files of the listing, and keeps their digests in it. */
+int sums_make(struct receipt_files *files, struct strbuf *out, struct err *err) MUST_CHECK;
 
 #endif

@@ -1,6 +1,6 @@
 /* Replaces the names of hosts in a receipt's provenance.json by numbers. Called by export after the
  * files are copied and before anything is made of them. */
-#include "ctl/receipt/hosts.h"
+#include "ctl/receipt/export_parts.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "ctl/receipt/nodes.h"
+#include "ctl/receipt/files.h"
 
 /* Codes that say nothing about the receipt are kept; all others become ERR_LOCK. */
 int mismatch_code(struct err *err)

@@ -1,6 +1,6 @@
 /* Counts the values of a JSON text before it becomes a tree, so that a short hostile text
  * cannot take much memory. Called before every parse of a receipt's file. */
-#include "ctl/receipt/nodes.h"
+#include "ctl/receipt/files.h"
 
 #include <stdbool.h>
 

@@ -46,4 +46,10 @@ int parts_statement(const struct receipt *r, const struct receipt_files *files, 
 int parts_verdict(const struct receipt *r, struct verdict_form form, struct strbuf *out,
                   struct err *err) MUST_CHECK;
 
+/* VERIFY.md: how a reader can check a receipt, by hand or with preregctl. */
+extern const char verify_md_guide[]; /* guide.md */
+
+/* Appends the whole file: a summary of this receipt, then the guide. */
+void verify_md(struct strbuf *out, const struct receipt *r);
+
 #endif

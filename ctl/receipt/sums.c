@@ -2,7 +2,7 @@
  * Listing and SHA256SUMS are both sorted by name, so one pass over the two finds missing, added,
  * repeated and misplaced names. Files are hashed in that pass.
  */
-#include "ctl/receipt/sums.h"
+#include "ctl/receipt/files.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * to", with values as JSON on one line. Every line passes out_line(), because an amendment's file
  * may come from a stranger.
  */
-#include "ctl/text/changes_text.h"
+#include "ctl/text/status_text.h"
 
 #include "base/json.h"
 #include "base/show.h"

@@ -2,7 +2,7 @@
  * Tables of programs and of what they take. Rows for out_table() are built from the answer, because
  * sizes and verdicts are texts there.
  */
-#include "ctl/text/disk_text.h"
+#include "ctl/text/status_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,8 +18,8 @@
 #include "base/xalloc.h"
 #include "ctl/text/out.h"
 #include "prereg/lock/imported.h"
+#include "prereg/lock/lock.h"
 #include "prereg/lock/lock_sign.h"
-#include "prereg/lock/lock_time.h"
 #include "prereg/lock/timestamp.h"
 
 void lock_paths_init(struct lock_paths *paths, const char *program_path)

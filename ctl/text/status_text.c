@@ -15,7 +15,6 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
-#include "ctl/text/changes_text.h"
 #include "prereg/program/verdict_kind.h"
 
 struct state_mark {

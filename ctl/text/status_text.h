@@ -4,6 +4,7 @@
 #define CTL_TEXT_STATUS_TEXT_H
 
 #include <cjson/cJSON.h>
+#include <stdio.h>
 
 #include "base/strbuf.h"
 #include "ctl/text/out.h"
@@ -37,5 +38,23 @@ void status_check(struct strbuf *sb, const cJSON *check);
 /* A line when the history is unverified or still being checked (of a summary, or of the answer
  * to verdict); else nothing. */
 void status_history(struct strbuf *sb, const cJSON *answer);
+
+/* The changes of an amendment, a line each, for people. */
+
+/* " plan.measure.mmlu.metric: "acc" -> "acc_norm" (post hoc)", a line for each change. */
+void changes_print(const cJSON *changes, FILE *to);
+
+/* "attempt 1, as locked: acc: expected 0.7 within 0.01, got 0.65: DOES NOT HOLD": a result of an
+ * apparatus check (prereg/amend/amend_known.h). */
+void changes_add_result(struct strbuf *sb, const cJSON *result);
+/* What was known of the apparatus checks that an amendment changes, a line each. */
+void changes_print_known(const cJSON *amendment, FILE *to);
+
+/* The answers of `programs` and `disk` (docs/rpc.md) as text. Pure. */
+void programs_text(struct strbuf *sb, const struct term *t, const cJSON *answer);
+void disk_text(struct strbuf *sb, const struct term *t, const cJSON *answer);
+
+/* "1.2 GiB", "340 KiB", "0"; what `du -h` would print, spelled out. */
+void disk_size_text(struct strbuf *sb, int64_t bytes);
 
 #endif

@@ -3,7 +3,7 @@
  * verifies a signature off the loop; everything else is done on it in one turn, after checking once
  * more that nothing the amendment rests on has changed.
  */
-#include "daemon/answers/amend_commit.h"
+#include "daemon/answers/answer.h"
 
 #include <string.h>
 

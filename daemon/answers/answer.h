@@ -4,6 +4,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "daemon/program/hosted.h"
 #include "daemon/rpc/handler.h"
 #include "daemon/shell/shell.h"
 
@@ -81,5 +82,12 @@ const char *summary_task_state(const struct shell *sh, const struct hosted *h, u
 /* An estimate in ms; null when it is negative, not finite, or beyond ten years. */
 void summary_put_span(cJSON *o, const char *key, double ms);
 void summary_put_time(cJSON *o, const char *key, struct wall_time t); /* null for 0 */
+
+/* The second half of `amend`: what was prepared and perhaps signed takes effect. */
+
+/* params: {"commit":HEAD,"signature"?}. A signature is checked off the loop, so the answer may come
+ * later. */
+int amend_commit(struct answer_context *ctx, struct hosted *h, const cJSON *params, cJSON **result,
+                 struct err *err) MUST_CHECK;
 
 #endif

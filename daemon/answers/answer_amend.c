@@ -12,7 +12,6 @@
 #include "base/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
-#include "daemon/answers/amend_commit.h"
 #include "daemon/answers/answer.h"
 #include "daemon/core/amend.h"
 #include "daemon/program/amended.h"
@@ -21,7 +20,7 @@
 #include "prereg/amend/amend_known.h"
 #include "prereg/amend/amend_rules.h"
 #include "prereg/amend/amendment.h"
-#include "prereg/lock/lock_time.h"
+#include "prereg/lock/lock.h"
 #include "truthtable/condition/decision_rules.h"
 #include "truthtable/prove/check.h"
 

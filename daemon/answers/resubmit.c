@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "base/layout.h"
 #include "prereg/amend/amendment.h"
-#include "prereg/program/run_text.h"
+#include "prereg/program/run_change.h"
 
 /* Whether the text's plan is the one the lock describes. */
 static bool same_plan(const struct plan_program *p, const struct lock *lock, struct err *err)

@@ -31,7 +31,7 @@
 #include "daemon/shim/current.h"
 #include "daemon/shim/files.h"
 #include "prereg/amend/amendment.h"
-#include "prereg/lock/lock_time.h"
+#include "prereg/lock/lock.h"
 #include "prereg/lock/object.h"
 #include "prereg/lock/pinned_files.h"
 

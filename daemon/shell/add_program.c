@@ -1,7 +1,7 @@
 /* Adds a program of the store to the shell and its core, and journals a [run] table that the
  * journal does not have. load.c calls this at the start, answer_submit.c when a program is
  * submitted. */
-#include "daemon/shell/add_program.h"
+#include "daemon/shell/shell.h"
 
 #include <string.h>
 
@@ -11,7 +11,6 @@
 #include "daemon/core/explain.h"
 #include "daemon/program/mirror.h"
 #include "daemon/shell/attempts.h"
-#include "daemon/shell/history_check.h"
 
 static void make_room(struct shell *sh, uint32_t no)
 {

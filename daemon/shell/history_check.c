@@ -1,7 +1,7 @@
 /* Checks in the background a journal that is too long for the store to check at once. Verdict and
  * report of its program wait for the end of the check, and start from here. A journal that cannot
  * be read proves nothing: the check is repeated, ever more rarely. */
-#include "daemon/shell/history_check.h"
+#include "daemon/shell/shell.h"
 
 #include <string.h>
 

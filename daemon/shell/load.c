@@ -15,7 +15,7 @@
 #include "base/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
-#include "daemon/shell/add_program.h"
+#include "daemon/shell/shell.h"
 #include "prereg/amend/amend_heal.h"
 
 int load_origin(const char *folder, char **origin, struct err *err)

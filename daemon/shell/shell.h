@@ -103,4 +103,23 @@ void shell_remove_cells(struct shell *sh, uint32_t program); /* act_remove.c */
 void shell_watch_disk(struct shell *sh); /* disk.c; also checks for what came back */
 void shell_look_for_mend(struct shell *sh, struct hosted *h); /* mend.c */
 
+/* Adding a program to the shell and its core. */
+
+/* Adds a program of the store to the core, fresh or recovered. Owns h from here on, also on
+ * failure. */
+int shell_add_program(struct shell *sh, struct hosted *h, const struct store_program *row,
+                      struct err *err) MUST_CHECK;
+
+/* Gives the core another [run] and journals it. */
+int shell_change_run(struct shell *sh, struct hosted *h, const struct plan_program *p,
+                     struct err *err) MUST_CHECK;
+
+/* The background check of a journal that is too long for the store to check at once. */
+
+/* Starts the job when the journal is that long. Verdict and report wait for it, also while the
+ * journal cannot be read. Call it before the program is added, which may ask for either. */
+int history_check_start(struct shell *sh, struct hosted *h, struct err *err) MUST_CHECK;
+/* Ends the waits for journals that could not be read, some of which are minutes long. */
+void history_check_close(struct shell *sh);
+
 #endif

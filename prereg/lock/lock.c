@@ -15,7 +15,6 @@
 #include "base/layout.h"
 #include "base/xalloc.h"
 #include "prereg/lock/imported.h"
-#include "prereg/lock/lock_time.h"
 #include "prereg/lock/pinned_files.h"
 #include "prereg/lock/signature.h"
 

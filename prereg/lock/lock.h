@@ -17,6 +17,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/err.h"
 #include "prereg/lock/pin.h"
@@ -104,5 +105,14 @@ char *lock_program_id(const struct lock *lock) __attribute__((returns_nonnull));
 /* The locked digest of a [data] name, or of a file of a command; NULL when there is none. */
 const char *lock_data_digest(const struct lock *lock, const char *name);
 const char *lock_file_digest(const struct lock *lock, const char *arg);
+
+/* Checks the clock against a lock: a lock is older than everything that rests on it. */
+#define LOCK_CLOCK_SLACK_MS ((int64_t)5 * 60 * 1000) /* that two honest machines may differ by */
+
+/* When the lock was made; zero when it does not have a valid time. */
+struct wall_time lock_made_at(const struct lock *lock);
+/* ERR_LOCK when the lock was made later than `now`, by more than the slack: one of the two clocks
+ * is wrong, and nothing could be shown to have come after the lock. */
+int lock_check_time(const struct lock *lock, struct wall_time now, struct err *err) MUST_CHECK;
 
 #endif

@@ -2,7 +2,7 @@
  * The time in a lock is its maker's clock. It proves nothing by itself, but a lock from the future
  * shows that one of two clocks is wrong, before any record carries a time that precedes its lock.
  */
-#include "prereg/lock/lock_time.h"
+#include "prereg/lock/lock.h"
 
 #include "base/json.h"
 

@@ -18,4 +18,14 @@ void run_change_tasks(const cJSON *change, struct strbuf *out);
 /* Appends the whole as one line, without its newline. */
 void run_change_line(const cJSON *change, struct strbuf *out);
 
+/*
+ * Moves the [run] tables of one program's text into another: for an amended program that is
+ * submitted again with another [run]. Only tables that begin with a line of their own ([run],
+ * [run.STAGE]) are recognized, and lines are classified without parsing TOML: the caller parses the
+ * result and compares it with the two texts it was made from.
+ */
+
+/* `text` without its [run] tables, then those of `from`. */
+void run_text_replace(const char *text, const char *from, struct strbuf *out);
+
 #endif

@@ -3,7 +3,7 @@
  * [run]. A header-like line inside a multi-line string or array would be misread, which is why
  * callers parse and compare the result.
  */
-#include "prereg/program/run_text.h"
+#include "prereg/program/run_change.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -12,7 +12,6 @@
 #include "base/layout.h"
 #include "base/log.h"
 #include "state/store/internal.h"
-#include "state/store/schema.h"
 #include "state/tenure/record.h"
 
 #define BUSY_MS       5000

@@ -3,8 +3,11 @@
 #define STATE_STORE_INTERNAL_H
 
 #include <assert.h>
+#include <sqlite3.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/err.h"
 #include "base/xalloc.h"
 #include "state/columns.h"
 #include "state/journal/cursor.h"
@@ -151,5 +154,11 @@ void statement_bind(sqlite3_stmt *stmt, int at, const struct row_columns *column
  * know. */
 int statement_read(sqlite3_stmt *stmt, int at, const struct row_columns *columns, void *row,
                    struct err *err) MUST_CHECK;
+
+/* The tables, and how an older database becomes one of today. For the files of state/ only. */
+
+/* Brings the database to STORE_SCHEMA_VERSION in one transaction. A newer one is ERR_VERSION; so is
+ * an older one when `writable` is false. */
+int schema_migrate(sqlite3 *db, bool writable, struct err *err) MUST_CHECK;
 
 #endif

@@ -1,6 +1,5 @@
 /* Makes the tables of a new database, of the columns that state/columns.h lists, and takes an older
  * one to them step by step, in one transaction. */
-#include "state/store/schema.h"
 
 #include <stdio.h>
 

@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "prereg/program/verdict_kind.h"
-#include "truthtable/evaluate/measure_unit.h"
+#include "truthtable/evaluate/effects.h"
 
 /* A text of the verdict, or what to print without it. */
 static const char *text_at(const cJSON *o, const char *key, const char *otherwise)

@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "prereg/program/condition_names.h"
-#include "truthtable/evaluate/measure_unit.h"
 #include "truthtable/evaluate/verdict_json.h"
 #include "truthtable/evidence/task_params.h"
 

@@ -8,6 +8,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "prereg/program/program.h"
 #include "truthtable/evaluate/evaluation.h"
 #include "truthtable/evidence/task_coverage.h"
 
@@ -21,5 +22,17 @@ cJSON *effects_json(const struct table_evaluation *ev);
  * first record that is undetermined. */
 cJSON *effects_first_error(const struct table_evaluation *ev, const struct coverage *c,
                            const struct evidence *e);
+
+/*
+ * The unit that a measure's value and its differences are in. A program states none: a measure with
+ * a chance level is a proportion, and what a bundled worker's metric counts is known by its name.
+ */
+
+/* Values and differences of this unit are printed as percentages and percentage points. */
+#define UNIT_PROPORTION "proportion"
+
+/* "proportion", "nats per token", "bits per byte", "steps", "perplexity"; NULL: a worker from
+ * elsewhere decides. */
+const char *measure_unit(const struct plan_program *p, const struct plan_measure *m);
 
 #endif

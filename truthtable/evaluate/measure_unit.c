@@ -3,7 +3,7 @@
  * yields the metric and from the metric's name without what follows its first ':' or '@'. The
  * unit of another worker's metric is unknown, and text then names the metric instead.
  */
-#include "truthtable/evaluate/measure_unit.h"
+#include "truthtable/evaluate/effects.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * records. Without a lock, the digest of the plan's covered values serves as the root, so that the
  * verdict still names exactly one plan.
  */
-#include "truthtable/evaluate/replay.h"
+#include "truthtable/evaluate/verdict.h"
 
 #include "base/digest.h"
 #include "base/layout.h"

@@ -6,6 +6,8 @@
 #ifndef TRUTHTABLE_EVALUATE_VERDICT_H
 #define TRUTHTABLE_EVALUATE_VERDICT_H
 
+#include "base/err.h"
+#include "prereg/program/program.h"
 #include "prereg/program/verdict_kind.h"
 #include "truthtable/evidence/evidence.h"
 
@@ -28,5 +30,15 @@ void verdict_release(struct table_verdict *v);
 /* Returns the name of the outcome that binds, or "VOID" or "INDETERMINATE": what verdict.json and
  * the journal keep as the outcome. */
 const char *verdict_word(const struct table_verdict *v, const struct plan_program *p);
+
+/*
+ * A replay: the verdict that a program's table gives for records from elsewhere. It executes
+ * nothing and makes no program executed: the verdict says where the records come from ("records").
+ */
+
+/* root: the digest of the program's lock in hex; NULL when it has none, then the digest of its
+ * covered values alone. */
+int replay_run(const struct plan_program *p, const char *root, const char *records_path,
+               struct table_verdict *out, struct err *err) MUST_CHECK;
 
 #endif

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/err.h"
 #include "prereg/program/program.h"
 
 enum value_state {
@@ -106,5 +107,24 @@ int evidence_read_file(struct evidence *e, const char *path, size_t max_bytes,
                        struct err *err) MUST_CHECK;
 int evidence_read_text(struct evidence *e, const char *text, size_t len,
                        struct err *err) MUST_CHECK;
+
+/* What readers of records.json share; private to them. */
+
+/* Checks schema and program of the object that holds the records; *label is borrowed. */
+int evidence_check_head(const struct evidence *e, const cJSON *head, const char **label,
+                        struct err *err) MUST_CHECK;
+/* One element of "records". */
+int evidence_add_record(struct evidence *e, const cJSON *record, struct err *err) MUST_CHECK;
+
+/*
+ * The evidence of a program's whole folder (STATE/programs/<id>): of an executed program the
+ * results that the daemon linked, with the ends of the other tasks from provenance.json; of an
+ * imported one its records.json.
+ */
+
+/* Fills e, which was initialised. provenance: the parsed provenance.json, NULL without one: then
+ * tasks without a result stay pending. */
+int folder_evidence(struct evidence *e, const char *folder, const cJSON *provenance,
+                    struct err *err) MUST_CHECK;
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "prereg/task/task_cause.h"
-#include "truthtable/evidence/evidence_records.h"
+#include "truthtable/evidence/evidence.h"
 
 #define RECORDS_SCHEMA 1
 

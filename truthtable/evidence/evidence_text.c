@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/json_arena.h"
 #include "base/json_pull.h"
-#include "truthtable/evidence/evidence_records.h"
+#include "truthtable/evidence/evidence.h"
 
 struct reading_text {
     struct evidence *e;

@@ -3,7 +3,7 @@
  * executed one has result files and provenance.json. Verdict, report and instruments all read
  * evidence through this function, so they cannot disagree on the source.
  */
-#include "truthtable/evidence/folder_evidence.h"
+#include "truthtable/evidence/evidence.h"
 
 #include <stdlib.h>
 

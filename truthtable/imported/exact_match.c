@@ -5,7 +5,7 @@
  * order: expressions, case, punctuation, numbers. Lower case is ASCII here, so a mismatch beyond
  * ASCII is left undecided.
  */
-#include "truthtable/imported/exact_match.h"
+#include "truthtable/imported/judge.h"
 
 #include <stdlib.h>
 #include <string.h>

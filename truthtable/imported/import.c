@@ -16,7 +16,7 @@
 #include "base/layout.h"
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "truthtable/evaluate/replay.h"
+#include "truthtable/evaluate/verdict.h"
 #include "truthtable/evidence/evidence.h"
 
 /* ---- one task ---- */

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "truthtable/evaluate/replay.h"
+#include "truthtable/evaluate/verdict.h"
 #include "truthtable/evidence/evidence.h"
 
 void import_put_path(const struct import *im, cJSON *to, const char *key, const char *path)

@@ -13,7 +13,6 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "truthtable/imported/exact_match.h"
 
 #define CHOICES_MAX 1024
 

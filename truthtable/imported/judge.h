@@ -43,4 +43,21 @@ bool judge_number(const cJSON *v, double *out);
 /* The first request's text, or NULL. */
 const char *judge_prompt(const cJSON *line);
 
+/* Upstream's exact_match, for the rules that are known here. */
+
+/* The metric's entry in the task's "metric_list" says which rules apply. False when it is not
+ * there, or names a rule (a regular expression, lower case beyond ASCII) that is not known; then
+ * *right says nothing. */
+bool exact_match(const cJSON *config, const char *answer, const char *target, bool *right);
+
+/* Where a member of a JSON object is in its text. Hashes are over text, not over values. */
+struct span {
+    const char *text;
+    size_t len;
+};
+
+/* The value of a key without escapes, of the object at `text`. Any bytes will do; of text that is
+ * not JSON it may find anything within it, or nothing. */
+bool span_member(const char *text, size_t len, const char *key, struct span *out);
+
 #endif

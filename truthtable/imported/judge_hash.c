@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "base/pyjson.h"
 #include "truthtable/imported/judge.h"
-#include "truthtable/imported/span.h"
 
 static const char *const hash_keys[] = {"doc_hash", "prompt_hash", "target_hash"};
 

@@ -3,7 +3,7 @@
  * does not validate: the line was parsed before. It exists because hashes are over the text of a
  * value as it was written, which a parsed value no longer has.
  */
-#include "truthtable/imported/span.h"
+#include "truthtable/imported/judge.h"
 
 #include <string.h>
 

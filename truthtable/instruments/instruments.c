@@ -15,7 +15,7 @@
 #include "base/xalloc.h"
 #include "truthtable/evaluate/scoring.h"
 #include "truthtable/evaluate/verdict_file.h"
-#include "truthtable/evidence/folder_evidence.h"
+#include "truthtable/evidence/evidence.h"
 #include "truthtable/instruments/instrument_work.h"
 
 #define POST_HOC "amended, post hoc"

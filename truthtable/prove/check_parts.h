@@ -3,6 +3,8 @@
 #ifndef TRUTHTABLE_PROVE_CHECK_PARTS_H
 #define TRUTHTABLE_PROVE_CHECK_PARTS_H
 
+#include <stddef.h>
+
 #include "truthtable/condition/decision_rules.h"
 #include "truthtable/prove/check.h"
 
@@ -27,5 +29,15 @@ const char *search_scores(const struct table_reading *reading, const struct rule
                           struct arena *arena);
 /* The search: marks rows and outcomes as witnessed. */
 void search_run(struct check_report *r, const struct rules *rules);
+
+/*
+ * Which inputs of the table say something about the same quantities. Inputs of different groups
+ * share no quantity, and no relation that always holds links theirs: a contradiction between the
+ * conditions of some inputs is one within a group. (Were a link missed, a proof might not be
+ * found; none would be wrong.)
+ */
+
+/* Fills group[table input] with 0..n-1 in order of first appearance and returns n. */
+size_t related_groups(const struct rules *rules, size_t *group);
 
 #endif

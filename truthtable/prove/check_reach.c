@@ -2,7 +2,7 @@
  * Which rows and outcomes can come about: witnesses first (check_search.c), then proofs for what
  * has none.
  *
- * Rows are not tried one by one. Inputs fall into groups that share no quantity (related_inputs.h);
+ * Rows are not tried one by one. Inputs fall into groups that share no quantity (related_inputs.c);
  * within a group the combinations of levels are walked as a tree, input by input, and a branch is
  * closed as soon as its levels contradict each other. The contradiction is cut down to the levels
  * that it needs and kept: it closes every other branch that holds them. A branch that some witness
@@ -15,7 +15,6 @@
 #include "base/xalloc.h"
 #include "truthtable/prove/check_parts.h"
 #include "truthtable/prove/impossible.h"
-#include "truthtable/prove/related_inputs.h"
 
 #define PROOFS_MAX    2000 /* attempts, of all groups */
 #define CONFLICTS_MAX 256

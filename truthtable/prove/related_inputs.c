@@ -4,7 +4,7 @@
  * linear_form.c connects. The links mirror the relations that the prover knows; a missing link
  * costs proofs, never soundness.
  */
-#include "truthtable/prove/related_inputs.h"
+#include "truthtable/prove/check_parts.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
  * encoding appends in place; when encoding fails, the ids it appended lie beyond n_tokens and are
  * overwritten by the next document.
  */
-#include "worker/data/corpus.h"
 #include "base/xalloc.h"
+#include "worker/data/shard.h"
 
 uint64_t document_hash(const char *text, size_t len)
 {

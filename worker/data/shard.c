@@ -14,7 +14,6 @@
 
 #include "base/file.h"
 #include "base/strbuf.h"
-#include "worker/data/corpus.h"
 
 #define DOCUMENT_SIZE 24u
 

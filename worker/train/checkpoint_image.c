@@ -5,8 +5,6 @@
  */
 #include "worker/train/checkpoint_image.h"
 
-#include "worker/train/checkpoint_state.h"
-
 void checkpoint_image_init(struct checkpoint_image *img)
 {
     *img = (struct checkpoint_image){.state = STRBUF_INIT};

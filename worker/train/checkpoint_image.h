@@ -45,4 +45,11 @@ int checkpoint_image_copy(struct checkpoint_image *img, const struct trainer *t,
 /* Bytes that a copy of a run's last checkpoint takes. */
 double checkpoint_image_bytes(const struct train_options *opt);
 
+/* state.json of a checkpoint: all of struct trainer that is neither weights, moments nor history.
+ */
+
+/* Replaces what `out` held. */
+int checkpoint_state_text(const struct trainer *t, struct strbuf *out, struct err *err) MUST_CHECK;
+int checkpoint_state_read(struct trainer *t, const char *path, struct err *err) MUST_CHECK;
+
 #endif

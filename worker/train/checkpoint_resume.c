@@ -17,7 +17,7 @@
 #include "base/xalloc.h"
 #include "worker/model/store.h"
 #include "worker/train/checkpoint.h"
-#include "worker/train/checkpoint_state.h"
+#include "worker/train/checkpoint_image.h"
 
 #define MANIFEST_MAX 65536u
 

@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "ctl/receipt/sums.h"
+#include "ctl/receipt/files.h"
 #include "ctl/receipt/verify/verify_parts.h"
 
 static const char *const LEVELS[LEVEL_NR] = {[LEVEL_NONE] = "nothing",

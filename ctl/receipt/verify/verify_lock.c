@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/layout.h"
 #include "base/xalloc.h"
-#include "ctl/receipt/nodes.h"
+#include "ctl/receipt/files.h"
 #include "ctl/receipt/plan.h"
 #include "ctl/receipt/verify/verify_parts.h"
 #include "prereg/amend/amendment.h"

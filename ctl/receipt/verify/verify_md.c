@@ -2,7 +2,7 @@
  * VERIFY.md is the first file that a reader opens: question, verdict, root and kind of records,
  * followed by the guide, which is the same for all receipts.
  */
-#include "ctl/receipt/verify/verify_md.h"
+#include "ctl/receipt/parts.h"
 
 /* Amendments and a superseded program are mentioned only where there are any. */
 void verify_md(struct strbuf *out, const struct receipt *r)

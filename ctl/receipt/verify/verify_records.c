@@ -11,7 +11,7 @@
 #include "ctl/receipt/plan.h"
 #include "ctl/receipt/verify/verify_parts.h"
 #include "prereg/program/run_change.h"
-#include "truthtable/evaluate/replay.h"
+#include "truthtable/evaluate/verdict.h"
 #include "truthtable/evaluate/verdict_file.h"
 #include "truthtable/evidence/task_coverage.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "ctl/receipt/sums.h"
+#include "ctl/receipt/files.h"
 #include "ctl/receipt/verify/verify_parts.h"
 
 void verifying_says(struct verifying *v, const char *fmt, ...)

@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "prereg/lock/lock.h"
 #include "prereg/lock/lock_sign.h"
-#include "prereg/lock/lock_time.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);

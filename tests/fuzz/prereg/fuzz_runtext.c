@@ -7,7 +7,7 @@
 
 #include "base/xalloc.h"
 #include "prereg/program/program.h"
-#include "prereg/program/run_text.h"
+#include "prereg/program/run_change.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/export.h"
-#include "ctl/receipt/sums.h"
+#include "ctl/receipt/files.h"
 #include "ctl/receipt/tar.h"
 #include "tests/unit/ctl/receipt/fixture.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/xalloc.h"
-#include "ctl/receipt/sums.h"
+#include "ctl/receipt/files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "ctl/text/changes_text.h"
+#include "ctl/text/status_text.h"
 #include "tests/unit/check.h"
 
 static char *printed(const char *text, void (*print)(const cJSON *what, FILE *to))

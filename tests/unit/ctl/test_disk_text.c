@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "ctl/text/disk_text.h"
+#include "ctl/text/status_text.h"
 #include "tests/unit/check.h"
 
 static void test_size(void **state)

@@ -6,7 +6,7 @@
 #include "base/xalloc.h"
 #include "ctl/text/verdict_text.h"
 #include "tests/unit/check.h"
-#include "truthtable/evaluate/replay.h"
+#include "truthtable/evaluate/verdict.h"
 #include "truthtable/evaluate/verdict_file.h"
 
 static const struct term plain = {.columns = 80};

@@ -12,9 +12,8 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "daemon/program/mirror.h"
-#include "daemon/shell/add_program.h"
-#include "daemon/shell/history_check.h"
 #include "daemon/shell/load.h"
+#include "daemon/shell/shell.h"
 #include "tests/unit/check.h"
 #include "tests/unit/state/support.h"
 

@@ -1,7 +1,7 @@
 /* [run] tables in and out of texts; what cannot be told apart by lines stays where it is. */
 
 #include "base/xalloc.h"
-#include "prereg/program/run_text.h"
+#include "prereg/program/run_change.h"
 #include "tests/unit/check.h"
 
 static void test_replace(void **state)

@@ -8,7 +8,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/prove/check_explain.h"
-#include "truthtable/prove/related_inputs.h"
+#include "truthtable/prove/check_parts.h"
 
 #define OUTCOMES                                                                                   \
     "[outcome]\nO1 = { prior = 0.5, title = \"one\" }\nO2 = { prior = 0.4, title = \"two\" }\n"

@@ -10,7 +10,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/condition/stats.h"
-#include "truthtable/evaluate/replay.h"
+#include "truthtable/evaluate/verdict.h"
 #include "truthtable/evaluate/verdict_file.h"
 
 #define RECORDS "ops/programs/below_the_floor/replay/records.json"

@@ -14,7 +14,6 @@
 
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "worker/data/tokenizer/split_gpt2.h"
 
 #define WORD_SIZE sizeof(uint64_t)
 

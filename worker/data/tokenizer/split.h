@@ -60,4 +60,10 @@ int split_run(const struct split *s, struct split_scratch *scratch, const char *
 /* The pattern in PCRE2's words; split_add_pattern() does this first. Appends to out. */
 int split_translate(const char *pattern, struct strbuf *out, struct err *err) MUST_CHECK;
 
+/* The first piece of text under GPT-2's pattern (SPLIT_GPT2) as far as ASCII decides it; for
+ * split.c. */
+
+/* Bytes of the first piece; 0 when a character outside ASCII may decide. len > 0. */
+size_t split_gpt2_piece(const char *text, size_t len);
+
 #endif

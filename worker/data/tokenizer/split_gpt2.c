@@ -3,7 +3,7 @@
  * character could take part in the decision the function returns 0 and the caller asks PCRE2, so
  * both ways give the same pieces; tests hold one against the other.
  */
-#include "worker/data/tokenizer/split_gpt2.h"
+#include "worker/data/tokenizer/split.h"
 
 #include <stdbool.h>
 

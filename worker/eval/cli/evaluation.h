@@ -68,4 +68,15 @@ int eval_write_result(struct eval_session *e, struct err *err) MUST_CHECK;
 /* Prints a line about the cost on standard error; no score. */
 void eval_say_cost(const struct eval_session *e);
 
+/*
+ * The header line of items.jsonl: everything its lines follow from. Lines under another header are
+ * worth nothing.
+ */
+
+/* Appends the line, without line feed. Options, data, model and tokenizer are known. */
+int items_key_make(const struct eval_session *e, struct strbuf *out, struct err *err) MUST_CHECK;
+/* Appends the names of the members in which two headers differ. */
+void items_key_difference(const struct strbuf *ours, const struct strbuf *theirs,
+                          struct strbuf *out);
+
 #endif

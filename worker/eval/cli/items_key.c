@@ -3,7 +3,7 @@
  * tokenizer, task description, parameters, and every file that was read. Members are separate so
  * that items_key_difference() can name what changed when an attempt cannot be continued.
  */
-#include "worker/eval/cli/items_key.h"
+#include "worker/eval/cli/evaluation.h"
 
 #include "base/json.h"
 #include "base/xalloc.h"

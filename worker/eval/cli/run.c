@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "worker/eval/cli/evaluation.h"
-#include "worker/eval/cli/items_key.h"
 #include "worker/report/stop.h"
 
 /* Adds the outcome of the next item to the sums. */

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "worker/eval/task/pytext.h"
-#include "worker/eval/task/wikitext.h"
+#include "worker/eval/task/template_private.h"
 
 /* str.lstrip, str.rstrip */
 static int lstrip(const char *s, const struct filter_args *args, struct strbuf *out,

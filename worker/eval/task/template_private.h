@@ -2,6 +2,7 @@
 #ifndef WORKER_EVAL_TASK_TEMPLATE_PRIVATE_H
 #define WORKER_EVAL_TASK_TEMPLATE_PRIVATE_H
 
+#include "base/strbuf.h"
 #include "worker/eval/task/template.h"
 #include "worker/eval/task/template_filter.h"
 
@@ -44,5 +45,14 @@ int template_scan_field(struct template_scan *s, struct template_part *part,
 /* ERR_SYNTAX with the column in front. */
 int template_fault(const struct template_scan *s, struct err *err, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
+
+/*
+ * WikiText's tokens turned back into text, as lm-evaluation-harness does it before it scores a page
+ * (tasks/wikitext/preprocess_wikitext.py), its slips kept: one of its rules puts "[0-9]" where a
+ * digit was.
+ */
+
+/* Appends to out; `page` is valid UTF-8. */
+void wikitext_add_detokenized(const char *page, struct strbuf *out);
 
 #endif

@@ -4,7 +4,7 @@
  * reference are kept, since scores depend on them. White space inside brackets and quotes is
  * removed by a scan for the nearest closing mark.
  */
-#include "worker/eval/task/wikitext.h"
+#include "worker/eval/task/template_private.h"
 
 #include <stdbool.h>
 

@@ -6,7 +6,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "ctl/receipt/sums.h"
+#include "ctl/receipt/files.h"
 
 /* ---- the chain ---- */
 

@@ -10,7 +10,6 @@
 #include "base/xalloc.h"
 #include "ctl/receipt/export.h"
 #include "ctl/receipt/files.h"
-#include "ctl/receipt/nodes.h"
 #include "ctl/receipt/tar.h"
 #include "tests/unit/check.h"
 #include "tests/unit/ctl/receipt/forger.h"

@@ -6,7 +6,6 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
-#include "truthtable/imported/exact_match.h"
 #include "truthtable/imported/judge.h"
 
 static cJSON *json(const char *text)
