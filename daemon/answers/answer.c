@@ -497,12 +497,6 @@ static void on_news(void *ctx, uint32_t program, uint64_t *seen, struct server_n
     out->result = h->status.reported ? verdict_json_of(sh, h) : NULL;
 }
 
-void answer_later(const struct shell *sh, uint64_t connection, const cJSON *result,
-                  const struct err *why)
-{
-    sh->replies.answer(sh->replies.ctx, connection, result, why);
-}
-
 struct server_handler answer_handler(struct shell *sh)
 {
     return (struct server_handler){.ctx = sh, .request = on_request, .news = on_news};

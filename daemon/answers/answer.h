@@ -17,8 +17,11 @@ struct answer_context {
 struct server_handler answer_handler(struct shell *sh);
 
 /* Answers a request that set `later`: with result, or with why; both are borrowed. */
-void answer_later(const struct shell *sh, uint64_t connection, const cJSON *result,
-                  const struct err *why);
+static inline void answer_later(const struct shell *sh, uint64_t connection, const cJSON *result,
+                                const struct err *why)
+{
+    sh->replies.answer(sh->replies.ctx, connection, result, why);
+}
 
 /* answer_find.c. The program that params name; ERR_NOT_FOUND, or ERR_USAGE when several have the
  * name. */

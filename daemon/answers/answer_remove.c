@@ -1,7 +1,7 @@
 /*
  * remove: a user gives up the cells of a program that has its verdict. preregctl has verified a
- * receipt before it asks, or was told that none is wanted; the row says which. What another program
- * reads is looked for here, off the loop: paths of [data], [pin] and apparatus models are resolved.
+ * receipt before it asks, or was asked for none; the row says which. What another program
+ * reads is found here, off the loop: paths of [data], [pin] and apparatus models are resolved.
  */
 #include <stdlib.h>
 #include <string.h>
