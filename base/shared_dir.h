@@ -4,7 +4,7 @@
  * Such a file system may answer from what it remembers: a name that was looked up before it existed
  * stays absent for up to a minute, sizes and contents lag behind, and a handle of a file that
  * another host removed or replaced fails (ESTALE). Listing the folder makes the client ask the
- * server again. So whoever reads such a file lists its folder first, and never asks for a name that
+ * server again. So a reader of such a file lists its folder first, and never asks for a name that
  * is not listed. Writers publish with rename(2), so that a file is whole once it is seen.
  *
  * An answer "absent" means: not visible here now. It is never proof that the file does not exist.
@@ -20,7 +20,7 @@
 #include "base/strbuf.h"
 
 /* Lists the folder that `path` is in; *there: the name is listed. A folder that does not exist
- * lists nothing; one that only seems not to, because it was looked up too early, is looked for in
+ * lists nothing; one that only seems not to, because it was asked for too early, is searched in
  * its own folder, up to four levels up. ERR_IO where the listing fails for another reason. */
 int shared_find(const char *path, bool *there, struct err *err) MUST_CHECK;
 

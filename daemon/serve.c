@@ -329,8 +329,9 @@ static int open_executors(struct shell *sh, struct err *err)
     return rc;
 }
 
-/* Taken over by another daemon: nothing that this process would still write, its socket and its
- * notes included, is its own any more. What runs goes on, and is fenced off by the other one. */
+/* Another daemon has the state folder now: nothing that this process would still write, its socket
+ * and its notes included, is its own any more. What runs goes on, and is fenced off by the other
+ * one. */
 static void on_lost(void *ctx, const struct err *why)
 {
     (void)ctx;

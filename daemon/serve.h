@@ -14,7 +14,7 @@ struct serve_options {
 };
 
 /* Serves the state folder until a signal or a request stops it: commits what waits, leaves shims
- * and workers alone, and lets the loop run dry. Blocks. A daemon that is taken over ends the
+ * and workers alone, and lets the loop run dry. Blocks. A daemon that is succeeded ends the
  * process at once with EXIT_MOVED, without another write. */
 int serve_state(const struct serve_options *options, struct err *err) MUST_CHECK;
 

@@ -1,6 +1,6 @@
 /*
  * remove PROGRAM [RECEIPT]: gives up the cells of a program that has its verdict. What cannot be
- * made again must exist elsewhere first: a receipt of this very program, which is verified here,
+ * repeated must exist elsewhere first: a receipt of this very program, which is verified here,
  * and whose verdict is the program's; or the user says that nothing is wanted. The daemon journals
  * and removes.
  */

@@ -25,7 +25,7 @@ struct export_made {
     bool verdict_is_early; /* as in struct verify_answer */
 };
 
-/* ERR_REFUSED: scores are sealed, or there is no verdict yet. ERR_EXISTS: a receipt is there,
+/* ERR_REFUSED: scores are sealed, or no verdict was computed yet. ERR_EXISTS: a receipt is there,
  * perhaps with signatures. ERR_LOCK, ERR_CORRUPT: the files in the folder do not follow from
  * each other, with the first fault in the message. *made is always valid to release. */
 int receipt_export(const struct export_spec *spec, struct export_made *made,

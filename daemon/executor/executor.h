@@ -49,7 +49,7 @@ struct attempt_end {
 struct executor_listener {
     void *ctx;
     /* Its shim may have begun, so its folder may have files from now on. Of an attempt that waits
-     * in a queue nothing is looked for before this: on a shared file system that would keep the
+     * in a queue no file is read before this: on a shared file system that would keep the
      * files from being seen later. At least once before its first sign of life; may be repeated. */
     void (*began)(void *ctx, const struct attempt_key *key);
     /* Exactly once for an attempt that was started or probed, and nothing after it. */

@@ -14,7 +14,7 @@
 #define RPC_READER_GROUPS_MAX 16
 
 struct rpc_readers {
-    char *folder; /* absolute; NULL: nobody but the owner may read */
+    char *folder; /* absolute; NULL: only the owner may read */
     gid_t groups[RPC_READER_GROUPS_MAX];
     size_t n_groups;
 };

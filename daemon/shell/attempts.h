@@ -26,7 +26,7 @@ struct shell_attempt {
     int64_t since_done; /* when it was that far */
     char unit[EVENTS_UNIT_SIZE];
     bool preparing;   /* a job makes its folder: neither alive nor dead yet */
-    bool began;       /* its folder may have files: before that nothing is looked for */
+    bool began;       /* its folder may have files: before that no file is read */
     bool up;          /* start.json was seen to say something */
     bool ended;       /* the executor said so */
     bool end_waits;   /* `end` is posted once all its events were read */

@@ -98,7 +98,7 @@ void shell_mend_report(struct shell *sh, struct hosted *h); /* act_report.c */
  * linked, or of all such tasks of a program. */
 void shell_prune_task(struct shell *sh, struct hosted *h, uint32_t task);
 void shell_prune_all(struct shell *sh, struct hosted *h);
-/* Removes what is left of a removed program's cells, off the loop. */
+/* Removes the rest of a removed program's cells, off the loop. */
 void shell_remove_cells(struct shell *sh, uint32_t program); /* act_remove.c */
 void shell_watch_disk(struct shell *sh); /* disk.c; also checks for what came back */
 void shell_look_for_mend(struct shell *sh, struct hosted *h); /* mend.c */

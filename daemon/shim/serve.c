@@ -120,7 +120,7 @@ static int make_spare(struct spawner *s)
     return 0;
 }
 
-/* Hands the request to the spare; false if that was dead. Afterwards there is no spare, and its
+/* Hands the request to the spare; false if that was dead. Afterwards the spare is gone, and its
  * pidfd is the caller's. */
 static bool use_spare(struct spawner *s, const struct spawn_request *q, size_t len, int spec_fd)
 {

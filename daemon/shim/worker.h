@@ -26,7 +26,7 @@ struct worker_plan { /* all borrowed */
 };
 
 struct worker {
-    struct pid_stat own; /* pid 0: there is no process */
+    struct pid_stat own; /* pid 0: none */
     bool in_group;       /* false also when the kernel or a filter of system calls refused that */
     bool announced;      /* start.json is written */
 };

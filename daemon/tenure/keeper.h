@@ -1,6 +1,6 @@
 /*
  * Keeps this daemon's tenure: renews its heartbeat on the loop, and checks before every write that
- * no other daemon has taken over. One that has been taken over is told so through `lost`, once, and
+ * no other daemon has taken over. One that has a successor learns it through `lost`, once, and
  * must not write any more: the caller ends the process there.
  */
 #ifndef DAEMON_TENURE_KEEPER_H

@@ -3,8 +3,8 @@
  *
  * The clients' own variables are removed from their environment, and times are asked for as
  * seconds, so that two answers compare. States in which processes of the job may still run, or
- * which Slurm sets for a node that it has lost, are no end: only those that it sets after it has
- * ended the job's processes are.
+ * which Slurm sets for a node that it has lost, do not count as an end: only those that it sets
+ * after it has ended the job's processes are.
  */
 #include "daemon/tenure/slurm_job.h"
 
@@ -91,7 +91,7 @@ static bool ask_sacct(const struct tenure *t, struct strbuf *out)
     return ask(argv, out);
 }
 
-/* The four words of a line; a name may hold '|', so it is what is left in the middle. */
+/* The four words of a line; a name may hold '|', so it is the rest in the middle. */
 static bool split(char *line, char *words[4])
 {
     char *state = strrchr(line, '|');

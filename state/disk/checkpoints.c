@@ -1,7 +1,7 @@
 /*
- * Decides what of a finished task's checkpoints may go. The link result.json says which attempt was
- * accepted, its text which files of that attempt are artifacts. A checkpoint is kept when any step
- * of the path of an artifact has its name: too much rather than too little.
+ * Decides which parts of a finished task's checkpoints may go. The link result.json says which
+ * attempt was accepted, its text which files of that attempt are artifacts. A checkpoint is kept
+ * when any step of the path of an artifact has its name: too much rather than too little.
  */
 #include "state/disk/checkpoints.h"
 
@@ -114,7 +114,7 @@ static void collect(const char *attempt_folder, bool accepted, const cJSON *resu
     free(folder);
 }
 
-/* The one that `keep = "last"` keeps; NULL: there is no whole one. */
+/* The one that `keep = "last"` keeps; NULL: none is whole. */
 static const struct found *find_last(const struct found_list *list)
 {
     const struct found *best = NULL;

@@ -12,7 +12,7 @@
 
 /* "programs" newest first, "damaged" (folders and rows that do not fit each other, with what to
  * do), "objects_bytes", "database_bytes". A database that cannot be read makes every folder damaged
- * and is no error; ERR_NOT_FOUND: there is no such state folder. */
+ * and is not an error; ERR_NOT_FOUND: the state folder is absent. */
 int disk_programs(const char *state, cJSON **out, struct err *err) MUST_CHECK;
 
 /* Per program the bytes of each kind, and "freeable": [{"what","bytes","how"}]; `only`: one id. */

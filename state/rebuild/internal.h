@@ -26,7 +26,7 @@ struct rebuilding {
     bool adds_rows;      /* the files show what the journal, as replayed, lacks */
     struct strbuf note;
     bool scores_open;
-    bool removed; /* its cells were given up: what is left of them says nothing */
+    bool removed; /* its cells were given up: their remains say nothing */
     uint32_t n_records;
     struct task_row *tasks; /* as rebuilt so far; the grid's, then those of apparatus checks */
     struct rebuilding_check {

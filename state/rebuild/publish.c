@@ -33,7 +33,7 @@ int rebuild_remove_new(const char *dir, struct err *err)
 }
 
 /* The old one is moved away first, with its log: a log must never meet another database.
- * Where there is no database, one that an earlier rebuild put aside is kept. */
+ * Without a database, one that an earlier rebuild put aside is kept. */
 static int put_aside(const char *dir, struct err *err)
 {
     char *database = path_join(dir, LAYOUT_DATABASE);

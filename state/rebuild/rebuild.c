@@ -387,7 +387,7 @@ static int lock_and_clear(const char *dir, struct err *err)
     return rc;
 }
 
-/* A history that was found unverified before is no news. */
+/* A history that was found unverified before is not reported again. */
 static int refuse_new_rows(const struct rebuilding *all, size_t n, struct err *err)
 {
     for (size_t i = 0; i < n; i++) {

@@ -15,7 +15,7 @@ int sql_error(sqlite3 *db, int rc, struct err *err, const char *what);
 
 /* Statements without parameters and results, several at once. */
 int sql_exec(sqlite3 *db, const char *sql, struct err *err) MUST_CHECK;
-/* The first column of the first row; *out is left alone when there is no row. */
+/* The first column of the first row; *out is left alone when none matches. */
 int sql_int(sqlite3 *db, const char *sql, int64_t *out, struct err *err) MUST_CHECK;
 
 /* The caller finalizes it with sqlite3_finalize. */

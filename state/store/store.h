@@ -38,7 +38,7 @@ struct store;
 enum store_mode {
     STORE_OWNER, /* the daemon: takes state.lock (ERR_BUSY when another has it), creates, migrates,
                     heals */
-    STORE_READER /* read-only connection; ERR_NOT_FOUND when there is no database yet */
+    STORE_READER /* read-only connection; ERR_NOT_FOUND before the first database */
 };
 
 /* state_dir must exist for a reader and is made (0700) for an owner. ERR_VERSION: written by a
@@ -54,7 +54,7 @@ int store_begin(struct store *store, struct err *err) MUST_CHECK;
 int store_commit(struct store *store, struct err *err) MUST_CHECK;
 void store_rollback(struct store *store);
 /* Called by store_commit() before anything is written: an error ends the commit. For a state folder
- * that another daemon may take over. */
+ * that another daemon may claim. */
 typedef int store_guard_fn(void *ctx, struct err *err);
 void store_set_guard(struct store *store, store_guard_fn *guard, void *ctx);
 /* Within a transaction: whether the journal files would accept the lines that store_commit appends.

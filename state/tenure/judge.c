@@ -63,7 +63,7 @@ enum tenure_proof tenure_judge(const struct tenure *holder, const struct tenure 
         say_held(holder, why, "its process lives on this host; end it first (`preregctl stop`)");
         return TENURE_NOT_PROVEN;
     }
-    /* 3. A heartbeat that moves is life, whatever else is said. */
+    /* 3. A heartbeat that moves is life, whatever the other evidence. */
     if (e->moved) {
         say_held(holder, why, "its heartbeat moves");
         return TENURE_NOT_PROVEN;

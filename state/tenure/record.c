@@ -247,7 +247,7 @@ static int link_once(const char *temp, const char *path, struct err *err)
                          : err_set_errno(err, why, "link %s", path);
 }
 
-/* The one before stays: whoever reads it at this moment finds it. Temporary files of daemons that
+/* The one before stays, for a reader of this moment. Temporary files of daemons that
  * were killed go, too. */
 static void remove_older(const char *state, int64_t number)
 {

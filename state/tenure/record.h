@@ -4,7 +4,7 @@
  * The daemon of the highest number serves. A number is claimed with link(2), which fails where the
  * name exists, so it is never claimed twice. Afterwards only its owner replaces the file (rename),
  * to raise `sequence` and, in the end, to set `released`. A daemon that finds a higher number than
- * its own has been taken over and must not write any more.
+ * its own has a successor and must not write any more.
  */
 #ifndef STATE_TENURE_RECORD_H
 #define STATE_TENURE_RECORD_H

@@ -493,7 +493,7 @@ static struct number item_variance(const struct table_evaluation *ev, size_t con
         if (mean.known && !number_is_point(&mean)) {
             return number_unknown("a score is known only as a bound");
         }
-        /* Without n there is no sampling variance to speak of. */
+        /* Without n the sampling variance is unknown. */
         if (mean.known && n == 0) {
             return number_unknown("a record's number of items is not known");
         }

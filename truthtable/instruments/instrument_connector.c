@@ -234,7 +234,7 @@ static void put_benchmarks(struct connector *c)
             json_push(list, benchmark_json(c, m));
         }
     }
-    /* Nothing is counted beside the loss: there is no upper rung. */
+    /* Nothing is counted beside the loss: the upper rung is missing. */
     if (r->n == 0) {
         r->clears_any = TRUTH_UNKNOWN;
         r->shows = TRUTH_UNKNOWN;

@@ -52,7 +52,7 @@ char *const *slurm_command_cancel(struct arena *a, const char *clusters, const c
                                   const char *ids, bool soft);
 char *const *slurm_command_config(struct arena *a, const char *clusters); /* scontrol show config */
 
-/* What of `environ` the clients get: not SBATCH_*, SLURM_*, SQUEUE_*, SACCT_*, SCANCEL_*,
+/* The part of `environ` that the clients get: not SBATCH_*, SLURM_*, SQUEUE_*, SACCT_*, SCANCEL_*,
  * SCONTROL_*, SALLOC_*, SRUN_*; but SLURM_CONF, SLURM_CONF_SERVER and SLURM_JWT. With
  * SLURM_TIME_FORMAT=%s and LC_ALL=C. */
 char *const *slurm_command_environment(struct arena *a, char *const *environment);

@@ -56,7 +56,7 @@ struct slurm_event {
     uint32_t shape;
     enum slurm_submit_answer submit;
     struct {
-        bool ok; /* false: cannot ask. ACCOUNTED: `off` too when there is no accounting here */
+        bool ok; /* false: cannot ask. ACCOUNTED: `off` too when accounting is absent */
         bool off;
         const struct slurm_rows *rows;
     } queue;

@@ -136,7 +136,7 @@ static const char *first_node(struct arena *a, struct field f)
     return keep(a, f);
 }
 
-/* Rule 2: a job whose name is no UUID is not ours, whatever its id. */
+/* Rule 2: a job whose name is not a UUID is not ours, whatever its id. */
 static bool read_name(struct field f, char name[UUID_TEXT_SIZE])
 {
     if (f.len != UUID_TEXT_SIZE - 1) {

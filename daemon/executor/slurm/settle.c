@@ -14,7 +14,7 @@
 #include "daemon/executor/slurm/acts.h"
 #include "daemon/executor/slurm/ledger.h"
 
-#define TRIES_MAX     3 /* submissions of one batch that nobody answers */
+#define TRIES_MAX     3 /* unanswered submissions of one batch */
 #define ACCOUNTED_MAX 50
 
 static void look(struct slurm_book *b, uint32_t slot)
@@ -137,7 +137,7 @@ static void end_over(struct slurm_book *b, uint32_t slot)
                                   says_why ? why : ""));
 }
 
-/* Nobody knows its job, and it left nothing. */
+/* Neither command knows its job, and it left nothing. */
 static void end_absent(struct slurm_book *b, uint32_t slot)
 {
     struct attempt_record *a = ledger_at(b, slot);
@@ -175,7 +175,7 @@ static void decide(struct slurm_book *b, uint32_t slot)
         end_over(b, slot);
         return;
     }
-    /* Rules 17 and 20: no sign of life for a grace, and looked at behind it. */
+    /* Rules 17 and 20: no sign of life for a grace, and checked after it. */
     int64_t last = a->gone_ms > a->beat_ms ? a->gone_ms : a->beat_ms;
     if (b->now_ms < last + grace || a->n_looks < 2 || a->good_look_ms < last + grace) {
         return;

@@ -63,7 +63,7 @@ bool slurm_state_is_requeue(enum slurm_state s);
 /* Returns what a pending reason of Slurm means in words, or NULL for one that has none here: it is
  * shown as it is. */
 const char *slurm_reason_in_words(const char *reason);
-/* Whether a job that waits for `reason` never begins unless somebody changes it or the cluster. */
+/* Whether a job that waits for `reason` never begins unless the user or the operator acts. */
 bool slurm_reason_is_final(const char *reason);
 
 #endif

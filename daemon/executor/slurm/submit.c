@@ -46,7 +46,7 @@ void submit_start(struct slurm_book *b, const struct slurm_event *ev)
     ledger_wait(b, slot, false);
 }
 
-/* ---- what comes next ---- */
+/* ---- the next batch ---- */
 
 static uint32_t batch_limit(const struct slurm_book *b)
 {
