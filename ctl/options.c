@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 
@@ -301,31 +301,31 @@ static void print_options(const struct ctl_command *c)
         }
         (void)snprintf(left, sizeof(left), "%s--%s %s", letter, row->name,
                        row->operand ? row->operand : "");
-        show_printf(stdout, "  %-24s %s\n", left, row->help);
+        terminal_printf(stdout, "  %-24s %s\n", left, row->help);
     }
 }
 
 void ctl_print_help(const struct ctl_command *c)
 {
     if (c != NULL) {
-        show_printf(stdout, "usage: preregctl %s%s%s [OPTION…]\n\n%s\n", c->name,
-                    c->args[0] ? " " : "", c->args, c->summary);
+        terminal_printf(stdout, "usage: preregctl %s%s%s [OPTION…]\n\n%s\n", c->name,
+                        c->args[0] ? " " : "", c->args, c->summary);
         if (c->details) {
-            show_printf(stdout, "%s\n", c->details);
+            terminal_printf(stdout, "%s\n", c->details);
         }
-        show_printf(stdout, "\n");
+        terminal_printf(stdout, "\n");
         print_options(c);
         return;
     }
-    show_printf(stdout, "usage: preregctl COMMAND [OPTION…] [ARGUMENT…]\n\n");
+    terminal_printf(stdout, "usage: preregctl COMMAND [OPTION…] [ARGUMENT…]\n\n");
     for (size_t i = 0; i < ctl_n_commands; i++) {
         const struct ctl_command *row = &ctl_commands[i];
         const size_t columns = text_columns(row->args); /* "…" is three bytes and one column */
-        show_printf(stdout, "  %-11s %s%*s %s\n", row->name, row->args,
-                    columns < ARGUMENT_COLUMNS ? (int)(ARGUMENT_COLUMNS - columns) : 0, "",
-                    row->summary);
+        terminal_printf(stdout, "  %-11s %s%*s %s\n", row->name, row->args,
+                        columns < ARGUMENT_COLUMNS ? (int)(ARGUMENT_COLUMNS - columns) : 0, "",
+                        row->summary);
     }
-    show_printf(
+    terminal_printf(
         stdout,
         "\nPROGRAM is an id, a root digest or a name; without one the only program is meant, "
         "else the\n"

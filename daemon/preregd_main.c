@@ -13,7 +13,7 @@
 #include "base/layout.h"
 #include "base/log.h"
 #include "base/proc.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/xalloc.h"
 #include "daemon/rpc/client.h"
 #include "daemon/serve.h"
@@ -53,7 +53,7 @@ static int usage(void)
 
 static int fail(const struct err *err)
 {
-    show_printf(stderr, "preregd: %s\n", err->msg);
+    terminal_printf(stderr, "preregd: %s\n", err->msg);
     return (int)err_exit_code(err->code);
 }
 
@@ -78,7 +78,7 @@ static bool confirm(const char *question)
     if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) {
         return false;
     }
-    show_printf(stderr, "%s [yes/no] ", question);
+    terminal_printf(stderr, "%s [yes/no] ", question);
     return fgets(answer, sizeof(answer), stdin) != NULL && strcmp(answer, "yes\n") == 0;
 }
 
@@ -160,7 +160,7 @@ int main(int argc, char **argv)
         return submit(argc, argv);
     }
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
-        show_printf(stdout, "preregd %s\n", PREREGD_VERSION);
+        terminal_printf(stdout, "preregd %s\n", PREREGD_VERSION);
         return EXIT_OK;
     }
     if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0)) {

@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/layout.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "daemon/program/hosted.h"
@@ -95,7 +95,7 @@ static void say_pause(struct submit_progress *p, const cJSON *summary)
         (void)fputc('\n', stderr);
     }
     if (why != NULL) {
-        show_printf(
+        terminal_printf(
             stderr, "%s is paused (%s): %s%s\n", member_text(summary, "name", "program"), by, why,
             p->blocked.code != 0 ? "" : "; still waiting (`preregctl status` says what ends it)");
     }
@@ -163,10 +163,10 @@ static bool on_progress(const cJSON *event, void *context)
     progress_line(summary, &line);
     if (p->tty) {
         (void)fputs("\r", stderr);
-        show_printf(stderr, "%s", line.buf);
+        terminal_printf(stderr, "%s", line.buf);
         (void)fputs("\x1b[K", stderr);
     } else if (p->said_ms == 0 || (now - p->said_ms >= SPARSE_MS && ended != p->said_ended)) {
-        show_printf(stderr, "%s\n", line.buf);
+        terminal_printf(stderr, "%s\n", line.buf);
         p->said_ms = now;
         p->said_ended = ended;
     }
@@ -185,7 +185,7 @@ static int open_or_start(const char *state, struct rpc_client **c, struct err *e
     }
     rc = rpc_start_daemon(state, err);
     if (rc == 0) {
-        show_printf(stderr, "started preregd for %s\n", state);
+        terminal_printf(stderr, "started preregd for %s\n", state);
         rc = rpc_open(state, c, err);
     }
     return rc;
@@ -236,7 +236,7 @@ static void print_json(cJSON *o)
     json_put_int(o, "schema", 1);
     if (json_pretty(o, &text, &err) == 0) {
         strbuf_addc(&text, '\n');
-        show_data(stdout, text.buf, text.len); /* JSON escapes less than a terminal may obey */
+        terminal_data(stdout, text.buf, text.len); /* JSON escapes less than a terminal may obey */
     }
     strbuf_release(&text);
 }
@@ -247,13 +247,13 @@ static void print_submitted(const cJSON *o)
     bool is_new = cJSON_IsTrue(json_member(o, "new")) != 0;
     bool changed = cJSON_IsTrue(json_member(o, "run_changed")) != 0;
     const int64_t n_tasks = member_int(o, "tasks", 0);
-    show_printf(stdout, "%s %s: %lld %s%s\n", is_new ? "submitted" : "already submitted",
-                member_text(o, "program", "?"), (long long)n_tasks,
-                text_plural(n_tasks, "task", "tasks"),
-                changed ? "; its [run] settings were changed and journalled" : "");
+    terminal_printf(stdout, "%s %s: %lld %s%s\n", is_new ? "submitted" : "already submitted",
+                    member_text(o, "program", "?"), (long long)n_tasks,
+                    text_plural(n_tasks, "task", "tasks"),
+                    changed ? "; its [run] settings were changed and journalled" : "");
     const char *notes = member_text(o, "notes", "");
     if (notes[0] != '\0') {
-        show_printf(stdout, "%s%s", notes, notes[strlen(notes) - 1] == '\n' ? "" : "\n");
+        terminal_printf(stdout, "%s%s", notes, notes[strlen(notes) - 1] == '\n' ? "" : "\n");
     }
 }
 
@@ -268,26 +268,26 @@ static void print_verdict(const cJSON *v)
     const char *task = effect_error_task(inner);
     struct strbuf lines = STRBUF_INIT;
     if (strcmp(member_text(v, "history", ""), "unverified") == 0) {
-        show_printf(stdout, "UNVERIFIED HISTORY: `preregctl verdict` shows more\n");
+        terminal_printf(stdout, "UNVERIFIED HISTORY: `preregctl verdict` shows more\n");
     }
-    show_printf(stdout, "verdict: %s%s%s\n", member_text(v, "outcome", word),
-                title != NULL || why != NULL ? ": " : "",
-                title != NULL ? title
-                : why != NULL ? why
-                              : "");
+    terminal_printf(stdout, "verdict: %s%s%s\n", member_text(v, "outcome", word),
+                    title != NULL || why != NULL ? ": " : "",
+                    title != NULL ? title
+                    : why != NULL ? why
+                                  : "");
     if (title == NULL) {
         effect_error_lines(inner, "  ", &lines);
     }
     effect_lines(inner, EFFECTS_SHOWN, "  ", &lines);
-    show_printf(stdout, "%s", lines.buf);
+    terminal_printf(stdout, "%s", lines.buf);
     if (title == NULL && task != NULL) {
-        show_printf(stdout,
-                    "  `preregctl explain %s` shows the error, `preregctl verdict` the rest\n",
-                    task);
+        terminal_printf(stdout,
+                        "  `preregctl explain %s` shows the error, `preregctl verdict` the rest\n",
+                        task);
     } else {
-        show_printf(stdout, "  `preregctl verdict` shows the rest\n");
+        terminal_printf(stdout, "  `preregctl verdict` shows the rest\n");
     }
-    show_printf(stdout, "  %s\n", member_text(v, "path", "?"));
+    terminal_printf(stdout, "  %s\n", member_text(v, "path", "?"));
     strbuf_release(&lines);
 }
 

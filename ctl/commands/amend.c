@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "ctl/ask.h"
 #include "ctl/proof.h"
 #include "ctl/text/out.h"
@@ -98,10 +98,11 @@ static void say_signer(const cJSON *answer)
     const char *key = answer_text(answer, "signed_by", NULL);
     const char *note = answer_text(answer, "note", NULL);
     if (key != NULL) {
-        show_printf(stdout, "signed by %s (%s)\n", answer_text(answer, "principal", "a key"), key);
+        terminal_printf(stdout, "signed by %s (%s)\n", answer_text(answer, "principal", "a key"),
+                        key);
     }
     if (note != NULL) {
-        show_printf(stdout, "%s\n", note);
+        terminal_printf(stdout, "%s\n", note);
     }
 }
 
@@ -125,9 +126,10 @@ static int commit(const struct ctl_options *o, const cJSON *prepared, struct err
         json_put(answer, "amendment", json_copy(amendment));
         rc = out_json(answer, err);
     } else if (rc == 0) {
-        show_printf(stdout, "%s: amendment %lld took effect, head %s\n",
-                    answer_text(answer, "program", "?"), (long long)answer_int(answer, "number", 0),
-                    answer_text(answer, "head", "?"));
+        terminal_printf(stdout, "%s: amendment %lld took effect, head %s\n",
+                        answer_text(answer, "program", "?"),
+                        (long long)answer_int(answer, "number", 0),
+                        answer_text(answer, "head", "?"));
         say_signer(answer);
     }
     cJSON_Delete(amendment);
@@ -150,10 +152,10 @@ static bool needs_key(const cJSON *prepared)
 /* What --dry-run found: everything may be amended. */
 static void say_dry_run(const struct ctl_options *o, const cJSON *prepared)
 {
-    show_printf(stdout,
-                "as of now %s; all of it may be amended%s\nnothing was amended (--dry-run)\n",
-                level_words(prepared),
-                needs_key(prepared) && o->key == NULL ? ", with a signature (--key FILE)" : "");
+    terminal_printf(stdout,
+                    "as of now %s; all of it may be amended%s\nnothing was amended (--dry-run)\n",
+                    level_words(prepared),
+                    needs_key(prepared) && o->key == NULL ? ", with a signature (--key FILE)" : "");
 }
 
 /* Reports each change that the level does not allow. With --json the answer itself contains
@@ -169,8 +171,8 @@ static int say_refused(const struct ctl_options *o, const cJSON *prepared, enum 
     }
     cJSON_ArrayForEach(r, refused)
     {
-        show_printf(stderr, "%s (%s): %s\n", answer_text(r, "path", "?"),
-                    answer_text(r, "section", "?"), answer_text(r, "why", "?"));
+        terminal_printf(stderr, "%s (%s): %s\n", answer_text(r, "path", "?"),
+                        answer_text(r, "section", "?"), answer_text(r, "why", "?"));
     }
     /* one refused change refuses the whole amendment */
     const int n_refused = cJSON_GetArraySize(refused);

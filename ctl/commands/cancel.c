@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 
@@ -15,12 +15,12 @@
 static void say(const cJSON *answer)
 {
     long long n = (long long)answer_int(answer, "tasks", 0);
-    show_printf(stdout, "%s: ", answer_text(answer, "program", "?"));
+    terminal_printf(stdout, "%s: ", answer_text(answer, "program", "?"));
     if (n == 0) {
-        show_printf(stdout, "nothing to cancel: every task of it has ended\n");
+        terminal_printf(stdout, "nothing to cancel: every task of it has ended\n");
     } else {
-        show_printf(stdout, "%lld task%s cancelled; the report will say so\n", n,
-                    n == 1 ? "" : "s");
+        terminal_printf(stdout, "%lld task%s cancelled; the report will say so\n", n,
+                        n == 1 ? "" : "s");
     }
 }
 

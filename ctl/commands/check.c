@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "ctl/ctl.h"
 #include "ctl/load.h"
 #include "ctl/proof.h"
@@ -123,8 +123,8 @@ static int say_errors(const struct proof *proof, struct err *err)
     if (proof->has_report) {
         diag_print_errors(&proof->diag, stderr);
     }
-    show_printf(stderr, "preregctl check: %zu error%s\n", proof->diag.n_errors,
-                proof->diag.n_errors == 1 ? "" : "s");
+    terminal_printf(stderr, "preregctl check: %zu error%s\n", proof->diag.n_errors,
+                    proof->diag.n_errors == 1 ? "" : "s");
     return rc;
 }
 

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/layout.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
@@ -202,11 +202,11 @@ static void say_amendment(const cJSON *a)
 {
     const char *level = answer_text(a, "level", "?");
     const char *key = answer_text(json_member(a, "signature"), "fingerprint", NULL);
-    show_printf(stdout, "\namendment %lld, %s: %s\n  head %s\n  %s%s\n  reason: %s\n",
-                (long long)answer_int(a, "number", 0), answer_text(a, "time", "?"),
-                access_level_words(access_level_from_name(level)), answer_text(a, "head", "?"),
-                key == NULL ? "not signed" : "signed by the key ", key == NULL ? "" : key,
-                answer_text(a, "reason", "?"));
+    terminal_printf(stdout, "\namendment %lld, %s: %s\n  head %s\n  %s%s\n  reason: %s\n",
+                    (long long)answer_int(a, "number", 0), answer_text(a, "time", "?"),
+                    access_level_words(access_level_from_name(level)), answer_text(a, "head", "?"),
+                    key == NULL ? "not signed" : "signed by the key ", key == NULL ? "" : key,
+                    answer_text(a, "reason", "?"));
     changes_print(json_member(a, "changes"), stdout);
     changes_print_known(a, stdout);
 }
@@ -215,22 +215,23 @@ static void say_amendment(const cJSON *a)
 static void say_file(const struct diff *d)
 {
     if (d->as_locked) {
-        show_printf(stdout, "\n%s is the program as it was locked: it has none of the amendments\n",
-                    d->file);
+        terminal_printf(stdout,
+                        "\n%s is the program as it was locked: it has none of the amendments\n",
+                        d->file);
     } else if (d->changes->child != NULL) {
-        show_printf(stdout, "\nin %s, neither locked nor amended:\n", d->file);
+        terminal_printf(stdout, "\nin %s, neither locked nor amended:\n", d->file);
         changes_print(d->changes, stdout);
-        show_printf(
+        terminal_printf(
             stdout, "%s\n",
             d->folder != NULL
                 ? "`preregctl amend` with --reason asks for that (--dry-run: whether it may)"
                 : "`preregctl lock --replace` locks it so");
     } else {
-        show_printf(stdout, "\n%s is the program %s\n", d->file,
-                    d->lock->n_amendments > 0 ? "as it was amended" : "as it was locked");
+        terminal_printf(stdout, "\n%s is the program %s\n", d->file,
+                        d->lock->n_amendments > 0 ? "as it was amended" : "as it was locked");
     }
     if (d->other_run) {
-        show_printf(
+        terminal_printf(
             stdout,
             "its [run] is not the one that was submitted: `preregd submit` takes it over\n");
     }
@@ -241,15 +242,15 @@ static void say_text(const struct diff *d)
 {
     const cJSON *a;
     size_t n = d->lock->n_amendments;
-    show_printf(stdout, "%s: ", d->id != NULL ? d->id : "not submitted here");
+    terminal_printf(stdout, "%s: ", d->id != NULL ? d->id : "not submitted here");
     if (n == 0) {
-        show_printf(stdout, "no amendments\n");
+        terminal_printf(stdout, "no amendments\n");
     } else {
-        show_printf(stdout, "%zu amendment%s\n", n, n == 1 ? "" : "s");
+        terminal_printf(stdout, "%zu amendment%s\n", n, n == 1 ? "" : "s");
     }
-    show_printf(stdout, "root %s\nhead %s\n", d->lock->root, d->lock->head);
+    terminal_printf(stdout, "root %s\nhead %s\n", d->lock->root, d->lock->head);
     if (supersedes_of(d->lock) != NULL) {
-        show_printf(stdout, "supersedes %s\n", supersedes_of(d->lock));
+        terminal_printf(stdout, "supersedes %s\n", supersedes_of(d->lock));
     }
     cJSON_ArrayForEach(a, d->lock->amendments)
     {

@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
@@ -64,11 +64,11 @@ int cmd_export(const struct ctl_options *o, enum exit_code *code, struct err *er
         rc = out_json(answer, err);
         cJSON_Delete(answer);
     } else if (rc == 0) {
-        show_printf(stdout, "%s\n%s\nSHA-256 of SHA256SUMS: %s\n%s", made.folder, made.tar,
-                    made.sums,
-                    made.verdict_is_early ? "verdict.json lacks " VERDICT_ADDED
-                                            ", as earlier versions wrote it\n"
-                                          : "");
+        terminal_printf(stdout, "%s\n%s\nSHA-256 of SHA256SUMS: %s\n%s", made.folder, made.tar,
+                        made.sums,
+                        made.verdict_is_early ? "verdict.json lacks " VERDICT_ADDED
+                                                ", as earlier versions wrote it\n"
+                                              : "");
     }
     export_made_release(&made);
     free(folder);

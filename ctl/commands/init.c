@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "base/layout.h"
-#include "base/show.h"
 #include "base/strbuf.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/ctl.h"
@@ -42,7 +42,7 @@ static void print_list(void)
         const char *line = (const char *)t->text + strlen("# ");
         const char *end = memchr(line, '\n', t->len - strlen("# "));
         assert(end != NULL);
-        show_printf(stdout, "%-16s %.*s\n", t->name, (int)(end - line), line);
+        terminal_printf(stdout, "%-16s %.*s\n", t->name, (int)(end - line), line);
     }
 }
 
@@ -112,15 +112,15 @@ static void print_next(const char *path, const char *folder)
         add_shell_word(&cd, folder);
         strbuf_addf(&cd, "\n");
     }
-    show_printf(stdout,
-                "%s is written. Next:\n"
-                "%s"
-                "  prereg-data demo --seed 1 --out data\n"
-                "  preregctl check grid.toml\n"
-                "  preregctl try grid.toml\n"
-                "  preregctl lock grid.toml\n"
-                "  preregd submit grid.toml --wait\n",
-                path, cd.len > 0 ? cd.buf : "");
+    terminal_printf(stdout,
+                    "%s is written. Next:\n"
+                    "%s"
+                    "  prereg-data demo --seed 1 --out data\n"
+                    "  preregctl check grid.toml\n"
+                    "  preregctl try grid.toml\n"
+                    "  preregctl lock grid.toml\n"
+                    "  preregd submit grid.toml --wait\n",
+                    path, cd.len > 0 ? cd.buf : "");
     strbuf_release(&cd);
 }
 

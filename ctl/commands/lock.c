@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/xalloc.h"
 #include "ctl/ctl.h"
 #include "ctl/proof.h"
@@ -48,7 +48,7 @@ static int build(const struct ctl_options *o, const struct proof *proof,
         goto out;
     }
     lock_set_git(*out, git_state(p->folder, own, &note));
-    show_printf(stderr, "%s", note.buf);
+    terminal_printf(stderr, "%s", note.buf);
     if (o->key != NULL) {
         rc = signature_allowed_signers(o->allowed_signers, &allowed, err);
         if (rc == 0) {

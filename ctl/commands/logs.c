@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/layout.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
@@ -81,7 +81,7 @@ static int print_tail(struct log_file *log, int64_t n_lines, struct err *err)
     if (n > 0) {
         size_t start = tail_start(text, (size_t)n, n_lines);
         n = (ssize_t)whole_text(text, (size_t)n);
-        show_text(stdout, text + start, (size_t)n - start, false);
+        terminal_text(stdout, text + start, (size_t)n - start, false);
         log->offset = from + n;
     }
     free(text);
@@ -100,7 +100,7 @@ static void print_new(struct log_file *log)
     ssize_t n;
     while ((n = read_at(fd, buffer, sizeof(buffer), log->offset)) > 0) {
         n = (ssize_t)whole_text(buffer, (size_t)n);
-        show_text(stdout, buffer, (size_t)n, false);
+        terminal_text(stdout, buffer, (size_t)n, false);
         log->offset += n;
     }
     (void)close(fd);
@@ -180,8 +180,8 @@ static int print_ending(const struct ctl_options *o, int64_t no, struct err *err
         const char *cause = answer_text(a, "cause", NULL);
         const char *detail = answer_text(a, "detail", NULL);
         if (answer_int(a, "no", 0) == no && cause != NULL) {
-            show_printf(stdout, "ended as %s%s%s\n", cause, detail == NULL ? "" : ": ",
-                        detail == NULL ? "" : detail);
+            terminal_printf(stdout, "ended as %s%s%s\n", cause, detail == NULL ? "" : ": ",
+                            detail == NULL ? "" : detail);
         }
     }
     cJSON_Delete(answer);
@@ -193,12 +193,12 @@ static int print_attempt(const struct ctl_options *o, const cJSON *attempt, stru
 {
     struct log_file logs[2] = {{answer_text(attempt, "stderr", ""), 0},
                                {answer_text(attempt, "stdout", ""), 0}};
-    show_printf(stdout, "attempt %lld%s  %s\n", (long long)answer_int(attempt, "no", 0),
-                answer_bool(attempt, "live") ? " (running)" : "",
-                answer_text(attempt, "folder", "?"));
+    terminal_printf(stdout, "attempt %lld%s  %s\n", (long long)answer_int(attempt, "no", 0),
+                    answer_bool(attempt, "live") ? " (running)" : "",
+                    answer_text(attempt, "folder", "?"));
     int rc = answer_bool(attempt, "live") ? 0 : print_ending(o, answer_int(attempt, "no", 0), err);
     for (size_t i = 0; i < 2 && rc == 0; i++) {
-        show_printf(stdout, "── %s\n", i == 0 ? LAYOUT_STDERR : LAYOUT_STDOUT);
+        terminal_printf(stdout, "── %s\n", i == 0 ? LAYOUT_STDERR : LAYOUT_STDOUT);
         rc = print_tail(&logs[i], o->lines, err);
     }
     if (rc == 0 && o->follow && answer_bool(attempt, "live")) {

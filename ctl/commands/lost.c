@@ -4,13 +4,13 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 
 static void say(const cJSON *answer)
 {
-    show_printf(
+    terminal_printf(
         stdout,
         "%s: %s is given up as lost: its measures are undetermined, and the report says so\n",
         answer_text(answer, "program", "?"), answer_text(answer, "task", "?"));

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/layout.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "ctl/ask.h"
 #include "ctl/local_answers.h"
 #include "ctl/text/out.h"

@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/layout.h"
-#include "base/show.h"
 #include "base/temp_folder.h"
+#include "base/terminal.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
@@ -106,7 +106,7 @@ static int check_receipt(const cJSON *program, const char *path, char sums[DIGES
     rc = rc == 0 ? check_folder(program, folder.path, sums, err) : rc;
     struct err left;
     if (folder.path != NULL && temp_folder_remove(&folder, &left) != 0) {
-        show_printf(stderr, "preregctl: %s\n", left.msg);
+        terminal_printf(stderr, "preregctl: %s\n", left.msg);
     }
     return rc;
 }
@@ -123,10 +123,10 @@ static char *find_receipt(const struct ctl_options *o, const cJSON *program)
 
 static void say(const cJSON *answer)
 {
-    show_printf(stdout,
-                "%s: its cells are %s; plan, journal, verdict, provenance and report are kept\n",
-                answer_text(answer, "program", "?"),
-                answer_bool(answer, "already") ? "given up already" : "given up");
+    terminal_printf(
+        stdout, "%s: its cells are %s; plan, journal, verdict, provenance and report are kept\n",
+        answer_text(answer, "program", "?"),
+        answer_bool(answer, "already") ? "given up already" : "given up");
 }
 
 int cmd_remove(const struct ctl_options *o, enum exit_code *code, struct err *err)

@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/layout.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
@@ -82,8 +82,8 @@ int cmd_report(const struct ctl_options *o, enum exit_code *code, struct err *er
     struct err removed = {0};
     const bool is_kept = !closed && local_check_cells(folder, "", &removed) != 0;
     if (is_kept) {
-        show_printf(stderr,
-                    "its cells were removed: the report is the one that was written before\n");
+        terminal_printf(stderr,
+                        "its cells were removed: the report is the one that was written before\n");
     }
     if (!closed && !is_kept && (rc = run_report(folder, err)) != 0) {
         goto out;
@@ -95,7 +95,7 @@ int cmd_report(const struct ctl_options *o, enum exit_code *code, struct err *er
         rc = out_json(answer, err);
         cJSON_Delete(answer);
     } else {
-        show_printf(stdout, "%s\n", html);
+        terminal_printf(stdout, "%s\n", html);
     }
 out:
     free(html);

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
@@ -19,7 +19,7 @@
 /* Announces a stage on stderr: a long training should at least show where it is. */
 static void say_begins(const char *stage)
 {
-    show_printf(stderr, "preregctl: %s runs again\n", stage);
+    terminal_printf(stderr, "preregctl: %s runs again\n", stage);
 }
 
 /* The number of entries with "same": true. */

@@ -6,14 +6,14 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 
 static void say(const cJSON *answer)
 {
-    show_printf(stdout, "%s: %s: going on\n", answer_text(answer, "program", "?"),
-                answer_text(answer, "state", "?"));
+    terminal_printf(stdout, "%s: %s: going on\n", answer_text(answer, "program", "?"),
+                    answer_text(answer, "state", "?"));
 }
 
 int cmd_resume(const struct ctl_options *o, enum exit_code *code, struct err *err)

@@ -6,15 +6,15 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 
 static void say(const cJSON *answer)
 {
     long long n = (long long)answer_int(answer, "tasks", 0);
-    show_printf(stdout, "%s: %lld task%s will be tried again\n",
-                answer_text(answer, "program", "?"), n, n == 1 ? "" : "s");
+    terminal_printf(stdout, "%s: %lld task%s will be tried again\n",
+                    answer_text(answer, "program", "?"), n, n == 1 ? "" : "s");
 }
 
 int cmd_retry(const struct ctl_options *o, enum exit_code *code, struct err *err)

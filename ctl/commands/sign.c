@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "ctl/ctl.h"
 #include "ctl/receipt/export.h"
 #include "ctl/text/out.h"
@@ -36,7 +36,7 @@ int cmd_sign(const struct ctl_options *o, enum exit_code *code, struct err *err)
         rc = out_json(answer, err);
         cJSON_Delete(answer);
     } else if (rc == 0) {
-        show_printf(stdout, "%s\n", path);
+        terminal_printf(stdout, "%s\n", path);
     }
     free(path);
     free(folder);

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 #include "ctl/load.h"
@@ -196,7 +196,7 @@ static int watch(const struct ctl_options *o, struct err *err)
         /* reported once, then silence until it is back */
         if (seen && is_away(rc)) {
             if (!away) {
-                show_printf(stderr, "%s; waiting for it\n", err->msg);
+                terminal_printf(stderr, "%s; waiting for it\n", err->msg);
             }
             away = true;
             rc = 0;

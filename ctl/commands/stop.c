@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
@@ -14,8 +14,8 @@
 static void say(const cJSON *answer)
 {
     const int64_t n = answer_int(answer, "attempts", 0);
-    show_printf(stdout, "preregd is stopping; %lld %s running\n", (long long)n,
-                text_plural(n, "attempt was", "attempts were"));
+    terminal_printf(stdout, "preregd is stopping; %lld %s running\n", (long long)n,
+                    text_plural(n, "attempt was", "attempts were"));
 }
 
 int cmd_stop(const struct ctl_options *o, enum exit_code *code, struct err *err)

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
@@ -22,7 +22,7 @@
 
 static void say_begins(const char *cell, const char *stage)
 {
-    show_printf(stderr, "preregctl: trying %s/%s\n", cell, stage);
+    terminal_printf(stderr, "preregctl: trying %s/%s\n", cell, stage);
 }
 
 /* The cell that was named, or one for each arm. */

@@ -6,16 +6,16 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 
 static void say(const cJSON *answer)
 {
-    show_printf(stdout, "%s: %s\n", answer_text(answer, "program", "?"),
-                answer_bool(answer, "already")
-                    ? "the scores were open already"
-                    : "the scores are open; this is in the journal and will be in the report");
+    terminal_printf(stdout, "%s: %s\n", answer_text(answer, "program", "?"),
+                    answer_bool(answer, "already")
+                        ? "the scores were open already"
+                        : "the scores are open; this is in the journal and will be in the report");
 }
 
 int cmd_unblind(const struct ctl_options *o, enum exit_code *code, struct err *err)

@@ -8,8 +8,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/show.h"
 #include "base/temp_folder.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
@@ -151,7 +151,7 @@ int cmd_verify(const struct ctl_options *o, enum exit_code *code, struct err *er
     struct err left;
     if (folder.path != NULL && temp_folder_remove(&folder, &left) != 0) {
         (void)fflush(stdout); /* the answer first, where both go to one pipe */
-        show_printf(stderr, "preregctl: %s\n", left.msg);
+        terminal_printf(stderr, "preregctl: %s\n", left.msg);
     }
     return rc;
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "ctl/ctl.h"
 #include "ctl/text/out.h"
 
@@ -13,7 +13,7 @@ int cmd_version(const struct ctl_options *o, enum exit_code *code, struct err *e
 {
     *code = EXIT_OK;
     if (!o->json) {
-        show_printf(stdout, "preregctl %s\n", PREREGD_VERSION);
+        terminal_printf(stdout, "preregctl %s\n", PREREGD_VERSION);
         return 0;
     }
     cJSON *answer = json_object();

@@ -6,8 +6,8 @@
 #include "ctl/text/status_text.h"
 
 #include "base/json.h"
-#include "base/show.h"
 #include "base/strbuf.h"
+#include "base/terminal.h"
 #include "ctl/ask.h"
 #include "ctl/text/out.h"
 #include "prereg/amend/amend_known.h"
@@ -29,7 +29,7 @@ static void print_line(const char *line, FILE *to)
 {
     struct strbuf shown = STRBUF_INIT;
     out_line(&shown, line);
-    show_printf(to, "  %s\n", shown.buf);
+    terminal_printf(to, "  %s\n", shown.buf);
     strbuf_release(&shown);
 }
 

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/layout.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/text/out.h"
@@ -53,16 +53,16 @@ static const char *fingerprint_of(const struct lock *lock)
 static void print_git(const struct lock *lock)
 {
     if (lock->git != NULL) {
-        show_printf(stdout, "git commit %s, the tree was %s\n",
-                    json_member(lock->git, "commit")->valuestring,
-                    cJSON_IsTrue(json_member(lock->git, "clean")) ? "clean" : "not clean");
+        terminal_printf(stdout, "git commit %s, the tree was %s\n",
+                        json_member(lock->git, "commit")->valuestring,
+                        cJSON_IsTrue(json_member(lock->git, "clean")) ? "clean" : "not clean");
     }
 }
 
 /* What to do with the request: no authority is contacted by this program. */
 static void print_request(const struct lock_paths *paths)
 {
-    show_printf(
+    terminal_printf(
         stdout,
         "%s is the time-stamp request. Send it to an authority you trust, and put its answer "
         "beside it:\n"
@@ -92,12 +92,13 @@ int lock_say_written(const struct ctl_options *o, const struct lock *lock,
     } else {
         const int n_data = cJSON_GetArraySize(lock->data);
         const int n_files = cJSON_GetArraySize(lock->files);
-        show_printf(stdout, "%s\nroot %s\n%d data %s, %d %s; `preregd submit` will run it as %s\n",
-                    paths->lock, lock->root, n_data, text_plural(n_data, "digest", "digests"),
-                    n_files, text_plural(n_files, "file", "files"), id);
+        terminal_printf(stdout,
+                        "%s\nroot %s\n%d data %s, %d %s; `preregd submit` will run it as %s\n",
+                        paths->lock, lock->root, n_data, text_plural(n_data, "digest", "digests"),
+                        n_files, text_plural(n_files, "file", "files"), id);
         print_git(lock);
         if (lock->signature != NULL) {
-            show_printf(stdout, "signed by %s\n", fingerprint_of(lock));
+            terminal_printf(stdout, "signed by %s\n", fingerprint_of(lock));
         }
         if (o->timestamp) {
             print_request(paths);
@@ -188,25 +189,25 @@ static int say_json(const struct verified *v, struct err *err)
 static void say_text(const struct verified *v)
 {
     const cJSON *when = json_member(v->lock->json, "time");
-    show_printf(stdout, "%s fits the program and what it pins\nroot %s\n", v->paths.lock,
-                v->lock->root);
-    show_printf(stdout, "locked at %s by the locker's clock\n",
-                cJSON_IsString(when) ? when->valuestring : "?");
+    terminal_printf(stdout, "%s fits the program and what it pins\nroot %s\n", v->paths.lock,
+                    v->lock->root);
+    terminal_printf(stdout, "locked at %s by the locker's clock\n",
+                    cJSON_IsString(when) ? when->valuestring : "?");
     print_git(v->lock);
     if (!v->signer.valid) {
-        show_printf(stdout, "not signed\n");
+        terminal_printf(stdout, "not signed\n");
     } else if (v->signer.principal != NULL) {
-        show_printf(stdout, "signed by %s, %s, as %s allows\n", v->signer.principal,
-                    v->signer.fingerprint, v->allowed);
+        terminal_printf(stdout, "signed by %s, %s, as %s allows\n", v->signer.principal,
+                        v->signer.fingerprint, v->allowed);
     } else {
-        show_printf(stdout, "signed by %s; no file of allowed signers says whose key that is\n",
-                    v->signer.fingerprint);
+        terminal_printf(stdout, "signed by %s; no file of allowed signers says whose key that is\n",
+                        v->signer.fingerprint);
     }
     if (v->stamped) {
-        show_printf(stdout, "there at %s, says %s\n", v->stamp.time,
-                    v->stamp.authority == NULL ? "the authority" : v->stamp.authority);
+        terminal_printf(stdout, "there at %s, says %s\n", v->stamp.time,
+                        v->stamp.authority == NULL ? "the authority" : v->stamp.authority);
     } else {
-        show_printf(stdout, "no time stamp\n");
+        terminal_printf(stdout, "no time stamp\n");
     }
 }
 

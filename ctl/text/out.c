@@ -1,7 +1,8 @@
 /*
  * Tables, styles, JSON and errors, all to a strbuf first. Widths are counted in columns of the
- * terminal, not in bytes. Untrusted text passes out_line() before it is in a table, and show_text()
- * or show_data() when it is written, which keeps control characters away from a terminal.
+ * terminal, not in bytes. Untrusted text passes out_line() before it is in a table, and
+ * terminal_text() or terminal_data() when it is written, which keeps control characters away from a
+ * terminal.
  */
 #include "ctl/text/out.h"
 
@@ -18,7 +19,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 
@@ -232,12 +233,12 @@ void out_fields(struct strbuf *sb, const struct term *t, const cJSON *object,
 
 void out_text(const struct strbuf *sb)
 {
-    show_text(stdout, sb->buf, sb->len, isatty(STDOUT_FILENO) == 1);
+    terminal_text(stdout, sb->buf, sb->len, isatty(STDOUT_FILENO) == 1);
 }
 
 void out_data(const struct strbuf *sb)
 {
-    show_data(stdout, sb->buf, sb->len);
+    terminal_data(stdout, sb->buf, sb->len);
 }
 
 /* "schema" comes first, whatever the answer's own order is. */
@@ -290,8 +291,8 @@ int out_flush(struct err *err)
 void out_error(const char *command, bool json, const struct err *err)
 {
     (void)fflush(stdout);
-    show_printf(stderr, "preregctl%s%s: %s\n", command == NULL ? "" : " ",
-                command == NULL ? "" : command, err->msg);
+    terminal_printf(stderr, "preregctl%s%s: %s\n", command == NULL ? "" : " ",
+                    command == NULL ? "" : command, err->msg);
     if (!json) {
         return;
     }

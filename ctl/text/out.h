@@ -68,7 +68,8 @@ void out_fields(struct strbuf *sb, const struct term *t, const cJSON *object,
 /* The colour of a task's state; STYLE_NONE for unknown words. */
 enum style out_state_style(const char *state);
 
-/* Writes what was built, as a terminal may show it (base/show.h); the caller may go on with sb. */
+/* Writes what was built, as a terminal may show it (base/terminal.h); the caller may go on with sb.
+ */
 void out_text(const struct strbuf *sb);
 /* Writes data for other programs, JSON say, byte by byte unless it is a terminal that reads it. */
 void out_data(const struct strbuf *sb);

@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/proc.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "daemon/gpus/gpus.h"
 
@@ -64,9 +64,9 @@ static _Noreturn void run_child(int out_fd)
     rc = rc != 0 ? rc : gpu_list_write(&list, &text, &err);
     rc = rc != 0 ? rc : file_write_all(out_fd, text.buf, text.len, &err);
     if (rc != 0) {
-        show_printf(stderr, "%s\n", err.msg);
+        terminal_printf(stderr, "%s\n", err.msg);
     } else {
-        show_printf(stderr, "%s", notes.buf);
+        terminal_printf(stderr, "%s", notes.buf);
     }
     (void)fflush(stderr);
     _exit(rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
@@ -105,7 +105,7 @@ static int ask(int64_t limit_ms, struct strbuf *out)
     int ends[2];
     int status = 0;
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        show_printf(stderr, "pipe: %s\n", strerror(errno));
+        terminal_printf(stderr, "pipe: %s\n", strerror(errno));
         return EXIT_FAILURE;
     }
     pid_t child = fork();
@@ -114,18 +114,19 @@ static int ask(int64_t limit_ms, struct strbuf *out)
     }
     (void)close(ends[1]);
     if (child < 0) {
-        show_printf(stderr, "fork: %s\n", strerror(errno));
+        terminal_printf(stderr, "fork: %s\n", strerror(errno));
         return EXIT_FAILURE;
     }
     if (!collect(ends[0], limit_ms, out)) {
         (void)kill(child, SIGKILL);
-        show_printf(stderr, "a GPU driver did not answer within %lld ms\n", (long long)limit_ms);
+        terminal_printf(stderr, "a GPU driver did not answer within %lld ms\n",
+                        (long long)limit_ms);
         return EXIT_STUCK; /* not waited for: it may never end */
     }
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     if (WIFSIGNALED(status)) {
-        show_printf(stderr, "asking the GPU drivers ended by signal %d\n", WTERMSIG(status));
+        terminal_printf(stderr, "asking the GPU drivers ended by signal %d\n", WTERMSIG(status));
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
 }
@@ -137,9 +138,9 @@ int main(int argc, char **argv)
     int64_t limit_ms = LIMIT_MS;
     proc_mend_inherited();
     if (argc > 2 || (argc == 2 && text_to_int(argv[1], 1, LIMIT_MOST, &limit_ms, &err) != 0)) {
-        show_printf(stderr,
-                    "usage: prereg-gpus [LIMIT_MS]\nexpected a time limit from 1 to %d ms\n",
-                    LIMIT_MOST);
+        terminal_printf(stderr,
+                        "usage: prereg-gpus [LIMIT_MS]\nexpected a time limit from 1 to %d ms\n",
+                        LIMIT_MOST);
         return EXIT_USAGE;
     }
     int code = ask(limit_ms, &out);

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/layout.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "prereg/lock/object.h"
@@ -152,13 +152,13 @@ static int ask_on_terminal(const struct plan_program *p, const struct unknown *u
                            struct err *err)
 {
     char answer[16] = "";
-    show_printf(stderr, "%s executes what was never run here by you:\n", p->name);
+    terminal_printf(stderr, "%s executes what was never run here by you:\n", p->name);
     for (size_t i = 0; i < n; i++) {
         char *line = command_line(p, u[i].stage);
-        show_printf(stderr, "  %s\n", line);
+        terminal_printf(stderr, "  %s\n", line);
         free(line);
     }
-    show_printf(stderr, "It runs as you, without a sandbox. Run it? [y/N] ");
+    terminal_printf(stderr, "It runs as you, without a sandbox. Run it? [y/N] ");
     (void)fflush(stderr);
     bool yes =
         fgets(answer, sizeof(answer), stdin) != NULL &&
@@ -202,7 +202,7 @@ static void remember(const char *path, const struct plan_program *p, const struc
 {
     struct err err;
     if (list_append(path, p, u, n, &err) != 0) {
-        show_printf(stderr, "what may run is not remembered: %s\n", err.msg);
+        terminal_printf(stderr, "what may run is not remembered: %s\n", err.msg);
     }
 }
 

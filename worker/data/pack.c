@@ -1,7 +1,7 @@
 /*
  * pack and inspect read a source the same way, through source_read_watched(), so what inspect
  * accepts is what training would accept. Names and text come from files and are printed through
- * show_printf(), which escapes control characters.
+ * terminal_printf(), which escapes control characters.
  */
 #include "worker/data/pack.h"
 
@@ -9,7 +9,7 @@
 #include <inttypes.h>
 
 #include "base/file.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/xalloc.h"
 #include "worker/data/shard.h"
 #include "worker/data/source.h"
@@ -34,8 +34,8 @@ static int read_source(const char *path, const struct tokenizer *tok, struct cor
 /* Documents, tokens and bytes, without a line end. */
 static void print_counts(const struct corpus *c, FILE *out)
 {
-    show_printf(out, "%zu documents, %zu tokens, %" PRIu64 " bytes of text", c->n_documents,
-                c->n_tokens, c->n_bytes);
+    terminal_printf(out, "%zu documents, %zu tokens, %" PRIu64 " bytes of text", c->n_documents,
+                    c->n_tokens, c->n_bytes);
 }
 
 int pack_source(const char *path, const char *folder, const struct tokenizer *tok, FILE *out,
@@ -57,9 +57,9 @@ int pack_source(const char *path, const char *folder, const struct tokenizer *to
     if (rc == 0)
         rc = shard_write(file, &c, tok, stem, err);
     if (rc == 0) {
-        show_printf(out, "%s: ", file);
+        terminal_printf(out, "%s: ", file);
         print_counts(&c, out);
-        show_printf(out, "\n");
+        terminal_printf(out, "\n");
     }
     corpus_release(&c);
     free(file);
@@ -83,8 +83,8 @@ static int print_header(const char *path, FILE *out, struct err *err)
     char hex[DIGEST_HEX_SIZE];
     memcpy(payload.bytes, header + 80, sizeof(payload.bytes));
     digest_hex(&payload, hex);
-    show_printf(out, "  shard of source %.*s\n  payload sha256 %s, verified\n",
-                (int)SHARD_SOURCE_MAX, (const char *)header + SOURCE_NAME_AT, hex);
+    terminal_printf(out, "  shard of source %.*s\n  payload sha256 %s, verified\n",
+                    (int)SHARD_SOURCE_MAX, (const char *)header + SOURCE_NAME_AT, hex);
     return 0;
 }
 
@@ -95,13 +95,13 @@ void pack_inspect_tokenizer(const struct tokenizer *tok, FILE *out)
     char hex[DIGEST_HEX_SIZE];
 
     digest_hex(&digest, hex);
-    show_printf(out, "tokenizer %s (%s)\n  %u tokens, end of text %u\n  digest %s\n",
-                tokenizer_spec(tok), tokenizer_kind_name(tok), tokenizer_vocab(tok),
-                tokenizer_end_of_text(tok), hex);
+    terminal_printf(out, "tokenizer %s (%s)\n  %u tokens, end of text %u\n  digest %s\n",
+                    tokenizer_spec(tok), tokenizer_kind_name(tok), tokenizer_vocab(tok),
+                    tokenizer_end_of_text(tok), hex);
     if (tokenizer_losses(tok, &why))
-        show_printf(out, "  not lossless: %s\n", why.buf);
+        terminal_printf(out, "  not lossless: %s\n", why.buf);
     else
-        show_printf(out, "  lossless: every byte string comes back\n");
+        terminal_printf(out, "  lossless: every byte string comes back\n");
     strbuf_release(&why);
 }
 
@@ -110,7 +110,7 @@ int pack_inspect(const char *path, const struct tokenizer *tok, FILE *out, struc
     struct corpus c;
     int rc = read_source(path, tok, &c, err);
     if (rc == 0)
-        show_printf(out, "%s\n", path);
+        terminal_printf(out, "%s\n", path);
     if (rc == 0 && file_kind_at(path) == FILE_REGULAR)
         rc = print_header(path, out, err);
     if (rc == 0) {
@@ -118,10 +118,10 @@ int pack_inspect(const char *path, const struct tokenizer *tok, FILE *out, struc
         for (size_t i = 0; i < c.n_documents; i++)
             if (c.documents[i].n_tokens > longest)
                 longest = (size_t)c.documents[i].n_tokens;
-        show_printf(out, "  ");
+        terminal_printf(out, "  ");
         print_counts(&c, out);
-        show_printf(out, "\n  longest document %zu tokens, %.3f bytes a token\n", longest,
-                    (double)c.n_bytes / (double)c.n_tokens);
+        terminal_printf(out, "\n  longest document %zu tokens, %.3f bytes a token\n", longest,
+                        (double)c.n_bytes / (double)c.n_tokens);
     }
     corpus_release(&c);
     return rc;

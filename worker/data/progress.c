@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/show.h"
+#include "base/terminal.h"
 
 #define TERMINAL_NS ((int64_t)100 * 1000 * 1000)
 #define LINE_NS     ((int64_t)10 * 1000 * 1000 * 1000)
@@ -70,7 +70,7 @@ void progress_set(struct progress *p, double done)
                   line, LINE_SIZE);
     if (p->terminal)
         (void)fputs("\r", stderr);
-    show_printf(stderr, p->terminal ? "%s" : "%s\n", line); /* it begins with a file's name */
+    terminal_printf(stderr, p->terminal ? "%s" : "%s\n", line); /* it begins with a file's name */
     if (p->terminal)
         (void)fputs("\033[K", stderr);
     p->drawn = p->terminal;

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 
 #include "base/file.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/xalloc.h"
 #include "worker/data/order.h"
 #include "worker/data/philox.h"
@@ -31,7 +31,7 @@ static int print_tokens(const struct tokenizer *tok, const uint32_t *ids, size_t
     }
     if (rc == 0) {
         strbuf_addc(&text, '\n');
-        show_data(out, text.buf, text.len);
+        terminal_data(out, text.buf, text.len);
     }
     strbuf_release(&text);
     return rc;

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "worker/data/source.h"
 #include "worker/data/tokenizer/bpe_train.h"
 
@@ -58,12 +58,12 @@ static void say(const struct count_sink *s, const struct bpe_tokenizer *t, uint3
     char hex[DIGEST_HEX_SIZE];
 
     digest_hex(&digest, hex);
-    show_printf(out,
-                "%s: %u tokens from %" PRIu64 " documents, %" PRIu64
-                " bytes of text, %u different pretokens\n  digest %s\n",
-                file, t->vocab, s->n_documents, s->n_bytes, s->counts.n, hex);
+    terminal_printf(out,
+                    "%s: %u tokens from %" PRIu64 " documents, %" PRIu64
+                    " bytes of text, %u different pretokens\n  digest %s\n",
+                    file, t->vocab, s->n_documents, s->n_bytes, s->counts.n, hex);
     if (t->vocab < wanted)
-        show_printf(out, "  no more of the %u: no pair comes often enough any more\n", wanted);
+        terminal_printf(out, "  no more of the %u: no pair comes often enough any more\n", wanted);
 }
 
 static int train(struct count_sink *s, struct bpe_tokenizer *t, uint32_t vocab, uint32_t min_count,

@@ -129,7 +129,7 @@ def digest_path(path):
 
 
 def tell(text):
-    """Text of anywhere on standard error: a terminal shows it and must never obey it (base/show.h)."""
+    """Text of anywhere on standard error: a terminal shows it and must never obey it (base/terminal.h)."""
     print(NOT_PLAIN.sub("?", re.sub("\r\n?", "\n", text)), file=sys.stderr, flush=True)
 
 

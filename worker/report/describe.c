@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "worker/report/task.h"
 
 void description_init(struct description *d)
@@ -72,7 +72,7 @@ int description_print(struct description *d, const struct param_faults *faults, 
     int rc = json_line(d->json, &text, err);
     if (rc == 0) {
         strbuf_addc(&text, '\n');
-        show_data(out, text.buf, text.len);
+        terminal_data(out, text.buf, text.len);
         if (fflush(out) != 0 || ferror(out))
             rc = err_set_errno(err, errno, "write the description");
     }

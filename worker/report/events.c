@@ -15,8 +15,8 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/layout.h"
-#include "base/show.h"
 #include "base/strbuf.h"
+#include "base/terminal.h"
 
 #define PROGRESS_GAP_NS 500000000LL
 
@@ -165,7 +165,7 @@ void events_note(struct events *ev, const char *fmt, ...)
     (void)vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     if (ev->fd < 0) {
-        show_printf(stderr, "note: %s\n", text);
+        terminal_printf(stderr, "note: %s\n", text);
         return;
     }
     strbuf_adds(&line, "{\"type\":\"note\",\"text\":");

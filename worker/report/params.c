@@ -11,7 +11,7 @@
 #include <stdarg.h>
 
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 
@@ -219,6 +219,6 @@ int param_faults_result(const struct param_faults *faults, struct err *err)
 void param_faults_say(const struct param_faults *faults, const char *program)
 {
     for (size_t i = 0; faults->n > 1 && i < faults->n; i++)
-        show_printf(stderr, "%s: params.%s: %s\n", program, faults->items[i].key,
-                    faults->items[i].why);
+        terminal_printf(stderr, "%s: params.%s: %s\n", program, faults->items[i].key,
+                        faults->items[i].why);
 }

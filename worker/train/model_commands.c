@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "worker/data/source.h"
@@ -186,7 +186,7 @@ static int print_tokens(const struct tokenizer *tok, const struct token_list *li
     size_t skip = !ids && tokenizer_adds_space(tok) && text.len > 0 && text.buf[0] == ' ';
     strbuf_addc(&text, '\n');
     if (rc == 0)
-        show_data(out, text.buf + skip, text.len - skip);
+        terminal_data(out, text.buf + skip, text.len - skip);
     if (rc == 0 && ferror(out))
         rc = err_set_errno(err, errno, "write");
     strbuf_release(&text);

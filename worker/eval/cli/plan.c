@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/xalloc.h"
 #include "worker/eval/cli/evaluation.h"
 
@@ -151,7 +151,7 @@ static void print_plan(const struct plan *p, FILE *out)
     const struct score_cost *c = &p->e.cost;
     const double seconds = score_seconds(c, &p->rates) + p->own_seconds;
     char span[64];
-    show_printf(out, "task             %s\n", p->e.options.spec->name);
+    terminal_printf(out, "task             %s\n", p->e.options.spec->name);
     fprintf(out, "items            %zu", p->e.bench.n_selected);
     fprintf(out, p->n_faults == 0 ? "\n" : ", of which %zu cannot be asked\n", p->n_faults);
     fprintf(out, "requests         %.0f\n", c->requests);

@@ -4,7 +4,7 @@
  * the display have no parameter. Without a model or tokenizer only texts are shown.
  */
 #include "base/json.h"
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/xalloc.h"
 #include "worker/eval/cli/commands.h"
 #include "worker/eval/cli/item_printer.h"
@@ -226,7 +226,7 @@ static int show_items(struct command *c, FILE *out, struct err *err)
         strbuf_clear(&text);
         rc = item_print(&c->show, first + i, c->flags[FLAG_JSON].value != NULL, &text, err);
         if (rc == 0)
-            show_data(out, text.buf, text.len);
+            terminal_data(out, text.buf, text.len);
     }
     strbuf_release(&text);
     return rc;

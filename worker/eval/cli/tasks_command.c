@@ -1,10 +1,10 @@
 /*
  * prereg-eval tasks: lists the shipped tasks, prints one's description to start from, or checks a
- * user's own file by reading it. All texts go through show_text(), since a user's file may contain
- * anything.
+ * user's own file by reading it. All texts go through terminal_text(), since a user's file may
+ * contain anything.
  */
-#include "base/show.h"
 #include "base/strbuf.h"
+#include "base/terminal.h"
 #include "base/xalloc.h"
 #include "worker/eval/cli/commands.h"
 #include "worker/eval/task/spec.h"
@@ -74,7 +74,7 @@ static void print_task(const struct task_spec *spec, FILE *out)
         add_suite(&text, spec);
     else
         add_task(&text, spec);
-    show_text(out, text.buf, text.len, false); /* of a file, too */
+    terminal_text(out, text.buf, text.len, false); /* of a file, too */
     strbuf_release(&text);
 }
 

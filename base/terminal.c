@@ -2,7 +2,7 @@
  * One pass over the text: sequences of our own are let through where `styles` allows, all else
  * that a terminal would obey becomes a question mark.
  */
-#include "base/show.h"
+#include "base/terminal.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static size_t add_character(struct strbuf *out, const char *text, size_t len)
     return n > 0 ? n : 1;
 }
 
-void show_text(FILE *to, const char *text, size_t len, bool styles)
+void terminal_text(FILE *to, const char *text, size_t len, bool styles)
 {
     struct strbuf out = STRBUF_INIT;
     for (size_t i = 0; i < len;) {
@@ -70,16 +70,16 @@ void show_text(FILE *to, const char *text, size_t len, bool styles)
     strbuf_release(&out);
 }
 
-void show_data(FILE *to, const char *data, size_t len)
+void terminal_data(FILE *to, const char *data, size_t len)
 {
     if (isatty(fileno(to)) == 1) { /* a stream in memory has no descriptor: not one */
-        show_text(to, data, len, false);
+        terminal_text(to, data, len, false);
     } else {
         (void)fwrite(data, 1, len, to);
     }
 }
 
-void show_printf(FILE *to, const char *fmt, ...)
+void terminal_printf(FILE *to, const char *fmt, ...)
 {
     va_list ap;
     char *text = NULL;
@@ -87,7 +87,7 @@ void show_printf(FILE *to, const char *fmt, ...)
     int n = vasprintf(&text, fmt, ap);
     va_end(ap);
     if (n >= 0) {
-        show_text(to, text, (size_t)n, false);
+        terminal_text(to, text, (size_t)n, false);
         free(text);
     }
 }

@@ -6,8 +6,8 @@
  * progress bars of workers use it. Every other control character, every mark that turns the
  * direction of what follows and every byte that is not UTF-8 becomes '?'.
  */
-#ifndef BASE_SHOW_H
-#define BASE_SHOW_H
+#ifndef BASE_TERMINAL_H
+#define BASE_TERMINAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,11 +17,11 @@
 
 /* With `styles`, the few sequences that preregctl itself writes pass: bold, dim, four colours and
  * their end, and "home, clear below" as the very first bytes. */
-void show_text(FILE *to, const char *text, size_t len, bool styles);
+void terminal_text(FILE *to, const char *text, size_t len, bool styles);
 /* Without styles. */
-void show_printf(FILE *to, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void terminal_printf(FILE *to, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* What a program may read, too: as it is, but to a terminal as text without styles. */
-void show_data(FILE *to, const char *data, size_t len);
+void terminal_data(FILE *to, const char *data, size_t len);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/show.h"
+#include "base/terminal.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 
@@ -41,7 +41,7 @@ static char *shown(const char *text, bool styles)
     size_t n = 0;
     FILE *to = open_memstream(&out, &n);
     assert_non_null(to);
-    show_text(to, text, strlen(text), styles);
+    terminal_text(to, text, strlen(text), styles);
     assert_int_equal(fclose(to), 0);
     return out;
 }
@@ -64,7 +64,7 @@ static void test_printf(void **state)
     (void)state;
     FILE *to = open_memstream(&out, &n);
     assert_non_null(to);
-    show_printf(to, "%s: %d\n", "a\033[1m", 7);
+    terminal_printf(to, "%s: %d\n", "a\033[1m", 7);
     assert_int_equal(fclose(to), 0);
     assert_string_equal(out, "a?[1m: 7\n");
     free(out);
@@ -79,7 +79,7 @@ static void test_data(void **state)
     (void)state;
     FILE *file = tmpfile();
     assert_non_null(file);
-    show_data(file, data, strlen(data));
+    terminal_data(file, data, strlen(data));
     rewind(file);
     assert_int_equal(fread(got, 1, sizeof(got), file), strlen(data));
     assert_memory_equal(got, data, strlen(data));
@@ -90,7 +90,7 @@ static void test_data(void **state)
     }
     file = fopen(ptsname(master), "w");
     assert_non_null(file);
-    show_data(file, data, strlen(data));
+    terminal_data(file, data, strlen(data));
     assert_int_equal(fflush(file), 0);
     memset(got, 0, sizeof(got));
     assert_int_equal(read(master, got, sizeof(got) - 1), strlen(shown));
