@@ -1,7 +1,16 @@
 /* Acts on the program while it ran, as a part of "Attempts and resumes": a reader who finds tasks
  * missing sees here when that was decided. Adds nothing where there was none. */
+#include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
+#include "truthtable/report/sections/row_fields.h"
 #include "truthtable/report/sections/sections.h"
+
+struct act_row {
+    const char *time;
+    const char *what;
+    const char *to;
+    const char *reason; /* or NULL */
+};
 
 /* What an act was done to: the program, a task, or a task and others. */
 static const char *what_of(struct arena *a, const struct report_act *act)
@@ -18,26 +27,25 @@ static const char *what_of(struct arena *a, const struct report_act *act)
 /* Imported programs have no acts; neither does a run that was left alone. */
 void section_acts(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_column columns[] = {{"Time", ALIGN_TEXT},
-                                                {"What was done", ALIGN_TEXT},
-                                                {"To", ALIGN_TEXT},
-                                                {"Reason", ALIGN_TEXT}};
+    static const struct doc_field fields[] = {
+        ROW_TEXT("Time", struct act_row, time),
+        ROW_TEXT("What was done", struct act_row, what),
+        ROW_TEXT("To", struct act_row, to),
+        ROW_TEXT("Reason", struct act_row, reason),
+    };
     struct arena *a = &d->arena;
     if (m->acts.n == 0) {
         return;
     }
-    struct doc_table *t = doc_table(
+    struct doc_table *t = doc_table_of(
         d, "acts",
         "Every cancellation, retry, pause and resumption, by the journal. What has no reason was "
         "done by a person who gave none.",
-        columns, 4);
+        fields, ARRAY_LEN(fields));
     for (size_t i = 0; i < m->acts.n; i++) {
         const struct report_act *act = &m->acts.items[i];
-        struct doc_row *row = doc_row(d, t);
-        row->cells[0].text = act->time;
-        row->cells[1].text = act->what;
-        row->cells[2].text = what_of(a, act);
-        row->cells[3].text = act->reason == NULL ? FMT_NONE : act->reason;
+        const struct act_row row = {act->time, act->what, what_of(a, act), act->reason};
+        (void)doc_row_of(d, t, fields, &row);
     }
     if (m->acts.n_left_out > 0) {
         doc_paragraph(d, "%s in the journal, not in this table.",

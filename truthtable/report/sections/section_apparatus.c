@@ -6,8 +6,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/report_apparatus.h"
+#include "truthtable/report/sections/json_fields.h"
+#include "truthtable/report/sections/row_fields.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
@@ -280,30 +283,37 @@ static void see_attempt(struct arena *a, struct machines *all, const cJSON *atte
 }
 
 /* The core is named only if the name of the library does not contain it. */
-static void add_machine(struct doc *d, struct doc_table *t, const struct machine *machine)
+static void library_cell(struct doc *d, struct doc_cell *cell, const void *row,
+                         const struct doc_field *field)
 {
-    struct arena *a = &d->arena;
+    const struct machine *machine = row;
     const bool has_core = strcmp(machine->core, FMT_NONE) != 0;
-    struct doc_row *row = doc_row(d, t);
-    row->cells[0].text = machine->stages;
-    doc_number(d, &row->cells[1], fmt_count(a, (int64_t)machine->n), (double)machine->n);
-    row->cells[2].text = machine->label;
-    row->cells[3].text = machine->cpu;
-    row->cells[4].text = machine->kernel;
-    row->cells[5].text = has_core && strstr(machine->blas, machine->core) == NULL
-                             ? arena_printf(a, "%s, core %s", machine->blas, machine->core)
-                             : machine->blas;
-    doc_number(d, &row->cells[6], fmt_short(a, machine->threads, 4), machine->threads);
-    row->cells[7].text = fmt_cut(a, machine->worker, 12);
+    (void)field;
+    cell->text = has_core && strstr(machine->blas, machine->core) == NULL
+                     ? arena_printf(&d->arena, "%s, core %s", machine->blas, machine->core)
+                     : machine->blas;
+}
+
+static void worker_cell(struct doc *d, struct doc_cell *cell, const void *row,
+                        const struct doc_field *field)
+{
+    (void)field;
+    cell->text = fmt_cut(&d->arena, ((const struct machine *)row)->worker, 12);
 }
 
 /* Every attempt is counted, those of tasks that failed included. */
 static void add_machines(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_column columns[] = {
-        {"Stages", ALIGN_TEXT},    {"Attempts", ALIGN_NUMBER}, {"Host", ALIGN_TEXT},
-        {"Processor", ALIGN_TEXT}, {"Kernel", ALIGN_TEXT},     {"Linear algebra", ALIGN_TEXT},
-        {"Threads", ALIGN_NUMBER}, {"Worker", ALIGN_TEXT}};
+    static const struct doc_field fields[] = {
+        ROW_TEXT("Stages", struct machine, stages),
+        ROW_FIGURE("Attempts", row_field_tally, struct machine, n),
+        ROW_TEXT("Host", struct machine, label),
+        ROW_TEXT("Processor", struct machine, cpu),
+        ROW_TEXT("Kernel", struct machine, kernel),
+        FIELD_OWN("Linear algebra", ALIGN_TEXT, library_cell),
+        ROW_FIGURE("Threads", row_field_number, struct machine, threads),
+        FIELD_OWN("Worker", ALIGN_TEXT, worker_cell),
+    };
     struct machines *all = arena_alloc(&d->arena, sizeof(*all));
     const cJSON *task = NULL;
     cJSON_ArrayForEach(task, member(m->provenance, "tasks"))
@@ -317,14 +327,14 @@ static void add_machines(struct doc *d, const struct report_model *m)
     if (all->n == 0) {
         return;
     }
-    struct doc_table *t = doc_table(
+    struct doc_table *t = doc_table_of(
         d, "environments",
         "What the attempts ran on, as far as each left word of it; provenance.json has every "
         "attempt, and the names of the hosts. The worker is named by the first digits of its "
         "digest.",
-        columns, 8);
+        fields, ARRAY_LEN(fields));
     for (size_t i = 0; i < all->n; i++) {
-        add_machine(d, t, &all->seen[i]);
+        (void)doc_row_of(d, t, fields, &all->seen[i]);
     }
     if (all->n_left_out > 0) {
         doc_paragraph(

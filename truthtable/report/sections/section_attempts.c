@@ -10,10 +10,12 @@
 #include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/sections/json_fields.h"
+#include "truthtable/report/sections/row_fields.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
 struct effort { /* what one cell took, all stages and attempts together */
+    const char *cell;
     size_t attempts;
     size_t resumed;
     size_t failed;
@@ -94,33 +96,25 @@ static struct effort *efforts_of(struct arena *a, const struct report_model *m)
 /* A row for each cell. Zero usage means "not measured" and is printed as an em dash. */
 static void add_cells(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_column columns[] = {
-        {"Cell", ALIGN_TEXT},         {"Attempts", ALIGN_NUMBER},
-        {"Resumed", ALIGN_NUMBER},    {"Ended early", ALIGN_NUMBER},
-        {"Wall time", ALIGN_NUMBER},  {"Processor time", ALIGN_NUMBER},
-        {"Peak memory", ALIGN_NUMBER}};
-    struct arena *a = &d->arena;
+    /* An early end deserves attention even if the task succeeded later. */
+    static const struct doc_field fields[] = {
+        ROW_TEXT("Cell", struct effort, cell),
+        ROW_FIGURE("Attempts", row_field_tally, struct effort, attempts),
+        ROW_FIGURE("Resumed", row_field_tally, struct effort, resumed),
+        ROW_FIGURE("Ended early", row_field_faults, struct effort, failed),
+        ROW_FIGURE("Wall time", row_field_span, struct effort, wall_ms),
+        ROW_FIGURE("Processor time", row_field_span, struct effort, cpu_ms),
+        ROW_FIGURE("Peak memory", row_field_bytes, struct effort, peak_bytes),
+    };
     struct doc_table *t =
-        doc_table(d, "attempts",
-                  "Attempts and resumes of every cell, all stages together. Resumed attempts went "
-                  "on from a checkpoint or from the items already scored.",
-                  columns, 7);
-    const struct effort *efforts = efforts_of(a, m);
+        doc_table_of(d, "attempts",
+                     "Attempts and resumes of every cell, all stages together. Resumed attempts "
+                     "went on from a checkpoint or from the items already scored.",
+                     fields, ARRAY_LEN(fields));
+    struct effort *efforts = efforts_of(&d->arena, m);
     for (size_t i = 0; i < m->program->n_cells; i++) {
-        const struct effort e = efforts[i];
-        struct doc_row *row = doc_row(d, t);
-        row->cells[0].text = m->program->cells[i].name;
-        doc_number(d, &row->cells[1], fmt_count(a, (int64_t)e.attempts), (double)e.attempts);
-        doc_number(d, &row->cells[2], fmt_count(a, (int64_t)e.resumed), (double)e.resumed);
-        doc_number(d, &row->cells[3], fmt_count(a, (int64_t)e.failed), (double)e.failed);
-        /* An early end is worth a look even if the task succeeded later. */
-        row->cells[3].tone = e.failed > 0 ? TONE_WARN : TONE_PLAIN;
-        row->cells[4].text = e.wall_ms > 0 ? fmt_span(a, e.wall_ms) : FMT_NONE;
-        row->cells[5].text = e.cpu_ms > 0 ? fmt_span(a, e.cpu_ms) : FMT_NONE;
-        row->cells[6].text = e.peak_bytes > 0 ? fmt_bytes(a, e.peak_bytes) : FMT_NONE;
-        doc_datum(d, &row->cells[4], "milliseconds", e.wall_ms > 0 ? e.wall_ms : (double)NAN);
-        doc_datum(d, &row->cells[5], "milliseconds", e.cpu_ms > 0 ? e.cpu_ms : (double)NAN);
-        doc_datum(d, &row->cells[6], "bytes", e.peak_bytes > 0 ? e.peak_bytes : (double)NAN);
+        efforts[i].cell = m->program->cells[i].name;
+        (void)doc_row_of(d, t, fields, &efforts[i]);
     }
 }
 

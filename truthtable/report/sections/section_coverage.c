@@ -8,47 +8,50 @@
 
 #include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
+#include "truthtable/report/sections/json_fields.h"
+#include "truthtable/report/sections/row_fields.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
 /* The "no record" column exists only for records from elsewhere. */
 static void add_counts(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_column columns[] = {
-        {"Counted in", ALIGN_TEXT}, {"Planned", ALIGN_NUMBER},   {"Done", ALIGN_NUMBER},
-        {"Blocked", ALIGN_NUMBER},  {"Never run", ALIGN_NUMBER}, {"Excluded", ALIGN_NUMBER},
-        {"Budget", ALIGN_NUMBER},   {"No record", ALIGN_NUMBER}};
+    static const struct doc_field fields[] = {
+        FIELD_LABEL("Counted in"),
+        FIELD_COUNT("Planned", "planned"),
+        FIELD_COUNT("Done", "done"),
+        FIELD_COUNT("Blocked", "blocked"),
+        FIELD_COUNT("Never run", "never_run"),
+        FIELD_COUNT("Excluded", "excluded"),
+        FIELD_COUNT("Budget", "budget"),
+        FIELD_COUNT("No record", "pending"), /* last: not shown where every task has one */
+    };
     static const struct {
         const char *key;
         const char *label;
     } rows[] = {{"tasks", "Tasks (cell \xc3\x97 stage)"},
                 {"records", "Records (a measure of a cell)"},
                 {"counted", "Counted tasks (of stages that counted measures read)"}};
-    static const char *const keys[] = {"planned",  "done",   "blocked", "never_run",
-                                       "excluded", "budget", "pending"};
     const cJSON *coverage = member(m->verdict, "coverage");
     /* Only records from elsewhere may say nothing of a task that is over. */
     /* "pending" after the end means that no record was given. */
     const bool gaps = member(member(coverage, "tasks"), "pending") != NULL;
-    struct doc_table *t = doc_table(
+    struct doc_table *t = doc_table_of(
         d, "coverage",
         gaps ? "Planned = done + blocked + never run + no record. Nothing that was planned is left "
                "out of these counts."
              : "Planned = done + blocked + never run. Nothing that was planned is left out of "
                "these counts.",
-        columns, gaps ? 8 : 7);
-    for (size_t i = 0; i < 3; i++) {
-        struct doc_row *row = doc_row(d, t);
-        row->cells[0].text = rows[i].label;
-        for (size_t k = 0; k < (gaps ? 7U : 6U); k++) {
-            const cJSON *counts = member(coverage, rows[i].key);
-            doc_number(d, &row->cells[k + 1], words_count(&d->arena, counts, keys[k]),
-                       member_number(counts, keys[k]));
-        }
+        fields, ARRAY_LEN(fields) - (gaps ? 0 : 1));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct json_row row = {.label = rows[i].label, .of = member(coverage, rows[i].key)};
+        (void)doc_row_of(d, t, fields, &row);
     }
 }
 
 struct ends { /* of the tasks of one stage */
+    const char *stage;
+    size_t planned;
     size_t done;
     size_t blocked;
     size_t never_run;
@@ -101,7 +104,7 @@ static const char *stage_causes(struct arena *a, const cJSON *tasks, const char 
 /* The ends of a stage's tasks, with their causes in words. */
 static struct ends stage_ends(struct arena *a, const cJSON *tasks, const char *stage)
 {
-    struct ends ends = {.causes = stage_causes(a, tasks, stage)};
+    struct ends ends = {.stage = stage, .causes = stage_causes(a, tasks, stage)};
     const cJSON *task = NULL;
     cJSON_ArrayForEach(task, tasks)
     {
@@ -120,38 +123,45 @@ static struct ends stage_ends(struct arena *a, const cJSON *tasks, const char *s
 /* Left out if provenance.json lists no tasks. */
 static void add_stages(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_column columns[] = {
-        {"Stage", ALIGN_TEXT},     {"Planned", ALIGN_NUMBER},   {"Done", ALIGN_NUMBER},
-        {"Blocked", ALIGN_NUMBER}, {"Never run", ALIGN_NUMBER}, {"Causes", ALIGN_TEXT}};
+    static const struct doc_field fields[] = {
+        ROW_TEXT("Stage", struct ends, stage),
+        ROW_FIGURE("Planned", row_field_tally, struct ends, planned),
+        ROW_FIGURE("Done", row_field_tally, struct ends, done),
+        ROW_FIGURE("Blocked", row_field_faults, struct ends, blocked),
+        ROW_FIGURE("Never run", row_field_faults, struct ends, never_run),
+        ROW_TEXT("Causes", struct ends, causes),
+    };
     const struct plan_program *p = m->program;
     const cJSON *tasks = member(m->provenance, "tasks");
     if (member_count(m->provenance, "tasks") == 0) {
         return;
     }
     struct arena *a = &d->arena;
-    struct doc_table *t =
-        doc_table(d, "coverage-by-stage",
-                  "Tasks by stage, and the causes of those that did not end done.", columns, 6);
+    struct doc_table *t = doc_table_of(
+        d, "coverage-by-stage", "Tasks by stage, and the causes of those that did not end done.",
+        fields, ARRAY_LEN(fields));
     for (size_t s = 0; s < p->n_stages; s++) {
         struct ends ends = stage_ends(a, tasks, p->stages[s].name);
-        struct doc_row *row = doc_row(d, t);
-        row->cells[0].text = p->stages[s].name;
-        const size_t counts[] = {p->n_cells, ends.done, ends.blocked, ends.never_run};
-        for (size_t k = 0; k < ARRAY_LEN(counts); k++) {
-            doc_number(d, &row->cells[k + 1], fmt_count(a, (int64_t)counts[k]), (double)counts[k]);
-        }
-        row->cells[3].tone = ends.blocked > 0 ? TONE_WARN : TONE_PLAIN;
-        row->cells[4].tone = ends.never_run > 0 ? TONE_WARN : TONE_PLAIN;
-        row->cells[5].text = ends.causes;
+        ends.planned = p->n_cells;
+        (void)doc_row_of(d, t, fields, &ends);
     }
 }
+
+struct factor_row {
+    const char *name;
+    const char *levels;
+    const char *role;
+};
 
 /* The factors with their levels, and what the grid amounts to. */
 static void add_design(struct doc *d, const struct plan_program *p)
 {
-    static const struct doc_column columns[] = {
-        {"Factor", ALIGN_TEXT}, {"Levels", ALIGN_TEXT}, {"Role", ALIGN_TEXT}};
-    struct doc_table *t = doc_table(
+    static const struct doc_field fields[] = {
+        ROW_TEXT("Factor", struct factor_row, name),
+        ROW_TEXT("Levels", struct factor_row, levels),
+        ROW_TEXT("Role", struct factor_row, role),
+    };
+    struct doc_table *t = doc_table_of(
         d, "design",
         arena_printf(
             &d->arena, "The design: %s in %s, %s of each.",
@@ -160,17 +170,16 @@ static void add_design(struct doc *d, const struct plan_program *p)
             fmt_plural(&d->arena,
                        (int64_t)(p->n_cells / (p->n_conditions == 0 ? 1 : p->n_conditions)),
                        "replicate", "replicates")),
-        columns, 3);
+        fields, ARRAY_LEN(fields));
     for (size_t i = 0; i < p->n_factors; i++) {
         const struct plan_factor *f = &p->factors[i];
         const char **names = arena_array(&d->arena, f->n_levels + 1, sizeof(*names));
         for (size_t k = 0; k < f->n_levels; k++) {
             names[k] = f->levels[k].text;
         }
-        struct doc_row *row = doc_row(d, t);
-        row->cells[0].text = f->name;
-        row->cells[1].text = words_join(&d->arena, names, f->n_levels, ", ");
-        row->cells[2].text = f->replicate ? "replicate" : "factor";
+        const struct factor_row row = {f->name, words_join(&d->arena, names, f->n_levels, ", "),
+                                       f->replicate ? "replicate" : "factor"};
+        (void)doc_row_of(d, t, fields, &row);
     }
 }
 

@@ -9,10 +9,12 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "base/xalloc.h"
 #include "truthtable/evaluate/effect_lines.h"
 #include "truthtable/report/amendment_standing.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/report_apparatus.h"
+#include "truthtable/report/sections/row_fields.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
@@ -326,32 +328,42 @@ static void add_inputs(struct doc *d, const struct report_model *m)
     }
 }
 
+struct counter_row {
+    const char *name;
+    const char *value;
+    const char *clears;
+    const char *contrast;
+    const char *binds;
+};
+
 /* The counters, with the arms they compare and which one binds. */
 static void add_counters(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_column columns[] = {{"Counter", ALIGN_TEXT},
-                                                {"Value", ALIGN_NUMBER},
-                                                {"A measure clears when", ALIGN_TEXT},
-                                                {"Arms of", ALIGN_TEXT},
-                                                {"Binds", ALIGN_TEXT}};
+    static const struct doc_field fields[] = {
+        ROW_TEXT("Counter", struct counter_row, name),
+        ROW_FIGURE("Value", row_field_text, struct counter_row, value),
+        ROW_TEXT("A measure clears when", struct counter_row, clears),
+        ROW_TEXT("Arms of", struct counter_row, contrast),
+        ROW_TEXT("Binds", struct counter_row, binds),
+    };
     const struct plan_program *p = m->program;
     if (p->n_counters == 0) {
         return;
     }
-    struct doc_table *t = doc_table(d, "counters",
-                                    "Counters: how many counted measures clear their floors. A "
-                                    "range is what open gates leave possible.",
-                                    columns, 5);
+    struct doc_table *t = doc_table_of(d, "counters",
+                                       "Counters: how many counted measures clear their floors. A "
+                                       "range is what open gates leave possible.",
+                                       fields, ARRAY_LEN(fields));
     for (size_t i = 0; i < p->n_counters; i++) {
         const struct counter *c = &p->counters[i];
-        struct doc_row *row = doc_row(d, t);
-        row->cells[0].text = c->name;
-        row->cells[1].text =
-            words_interval(&d->arena, member(member(m->verdict, "counters"), c->name));
-        row->cells[2].text = c->clears == CLEARS_EVERY_CELL ? "every cell of both arms does"
-                                                            : "the mean of each arm does";
-        row->cells[3].text = p->contrasts[c->contrast].name;
-        row->cells[4].text = c->binds ? "yes" : "no, reported";
+        const struct counter_row row = {
+            .name = c->name,
+            .value = words_interval(&d->arena, member(member(m->verdict, "counters"), c->name)),
+            .clears = c->clears == CLEARS_EVERY_CELL ? "every cell of both arms does"
+                                                     : "the mean of each arm does",
+            .contrast = p->contrasts[c->contrast].name,
+            .binds = c->binds ? "yes" : "no, reported"};
+        (void)doc_row_of(d, t, fields, &row);
     }
 }
 
