@@ -155,7 +155,7 @@ static void put_known(cJSON *o, const char *key, int64_t value)
     }
 }
 
-/* What Slurm holds back is no error: it is waited for. */
+/* What Slurm holds back is not an error: it is waited for. */
 static void check_limits(struct asking *c)
 {
     const struct slurm_settings *s = &c->p->run.slurm;

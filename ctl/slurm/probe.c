@@ -446,8 +446,8 @@ static int measure_all(struct probe *p, struct err *err)
 
 /* ---- the whole ---- */
 
-/* What may be said while the job waits: its reason in words. *done when the time is up, or Slurm
- * will never begin it. */
+/* What may be reported while the job waits: its reason in words. *done when the time is up, or
+ * Slurm will never begin it. */
 static int judge_wait(struct probe *p, bool *done)
 {
     const char *words = slurm_reason_in_words(p->reason);

@@ -177,7 +177,7 @@ static void answer_deferred(void *ctx, uint64_t connection, const cJSON *result,
 
 /* ---- requests ---- */
 
-/* Calls the handler. The answer is sent now, later by server_answer(), or as a subscription. */
+/* Calls the handler. The answer is sent now, later by answer_deferred(), or as a subscription. */
 static void answer_line(struct conn *c, const char *line, size_t len)
 {
     cJSON *message = NULL;

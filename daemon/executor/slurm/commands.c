@@ -34,7 +34,7 @@ struct call {
     uint32_t shape;
     size_t next_clusters; /* QUEUE, ACCOUNTING */
     bool failed;
-    bool off; /* there is no accounting */
+    bool off; /* accounting is absent */
     struct strbuf text;
 };
 

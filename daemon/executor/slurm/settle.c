@@ -256,8 +256,8 @@ static void want_accounting(struct slurm_book *b, struct attempt_record *a)
 }
 
 /* Whether it may have files: not while it waits in the queue (rule 17), and what was absent from
- * the last good answer may wait there after all while nobody can ask. An adopted one has perhaps
- * ended long ago. */
+ * the last good answer may wait there after all while it cannot be asked for. An adopted one has
+ * perhaps ended long ago. */
 static bool may_have_files(const struct slurm_book *b, const struct attempt_record *a, bool ok)
 {
     if (a->phase == PHASE_BEGUN || a->phase == PHASE_AGAIN || (a->phase == PHASE_GONE && a->over) ||

@@ -223,7 +223,7 @@ struct machines {
     size_t n_left_out; /* attempts on others than these */
 };
 
-/* The label of the host in the table, which the receipt gives it, too (ctl/receipt/hosts.h). */
+/* The label of the host in the table, which the receipt gives it, too (ctl/receipt/hosts.c). */
 static const char *label_of(struct arena *a, const struct machines *all, const char *host)
 {
     if (strcmp(host, FMT_NONE) == 0) {
