@@ -278,6 +278,7 @@ static const struct {
 } waits[] = {
     {"slots", "wait for a free slot"},
     {"memory", "wait for memory"},
+    {"queue", "wait for a place in Slurm"},
     {"priority", "wait behind a program of higher priority"},
     {"dependency", "wait for an earlier stage"},
     {"backoff", "wait before the next attempt"},
@@ -352,6 +353,23 @@ static void status_clock(struct strbuf *sb, const cJSON *summary)
 }
 
 /* How many tasks wait, and for what. */
+/* "in Slurm: 3 RUNNING · 12 PENDING, Priority (...)": Slurm's own words. */
+static void status_elsewhere(struct strbuf *sb, const struct term *t, const cJSON *summary)
+{
+    const cJSON *list = json_member(summary, "elsewhere");
+    const char *before = "in Slurm: ";
+    const cJSON *e;
+    cJSON_ArrayForEach(e, list)
+    {
+        strbuf_addf(sb, "%s%lld %s", before, (long long)answer_int(e, "attempts", 0),
+                    answer_text(e, "state", "?"));
+        before = dot(t);
+    }
+    if (cJSON_GetArraySize(list) > 0) {
+        strbuf_addc(sb, '\n');
+    }
+}
+
 static void status_not_running(struct strbuf *sb, const struct term *t, const cJSON *summary)
 {
     const cJSON *list = json_member(summary, "not_running");
@@ -512,6 +530,7 @@ void status_program(struct strbuf *sb, const struct term *t, const cJSON *summar
     status_clock(sb, summary);
     status_counted(sb, t, summary);
     status_apparatus(sb, summary);
+    status_elsewhere(sb, t, summary);
     status_not_running(sb, t, summary);
     status_removed(sb, summary);
     status_paused(sb, t, summary);

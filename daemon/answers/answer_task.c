@@ -161,12 +161,33 @@ static const char *why_code(const struct core_explanation *e)
     return e->memory_bytes > e->free_memory_bytes ? "memory" : "slots";
 }
 
+/* What the executor of its live attempt has to say; NULL when there is none, or nothing. */
+static char *executor_words(const struct shell *sh, const struct hosted *h, uint32_t task,
+                            uint32_t no)
+{
+    const struct attempt_key key = {.program = h->no, .task = task, .no = no};
+    const struct shell_attempt *a = no == 0 ? NULL : attempt_find(sh, &key);
+    struct strbuf words = STRBUF_INIT;
+    if (a != NULL) {
+        const struct executor *x = shell_executor_of(sh, a);
+        (void)x->ops->explain(x, &key, false, &words);
+    }
+    if (words.len > 0) {
+        return strbuf_detach(&words);
+    }
+    strbuf_release(&words);
+    return NULL;
+}
+
 /* The reason in a word and in a sentence, whether a retry is allowed, and the times that it waits
  * for. */
-static void put_why(cJSON *o, const struct core_explanation *e)
+static void put_why(cJSON *o, const struct core_explanation *e, const char *far)
 {
     struct strbuf text = STRBUF_INIT;
     core_explanation_text(e, clock_mono(), &text);
+    if (far != NULL) {
+        strbuf_addf(&text, "%s %s", e->why == WHY_QUEUED ? ":" : "; in Slurm:", far);
+    }
     json_put_string(o, "why", why_code(e));
     put_text(o, "why_text", text.buf);
     strbuf_release(&text);
@@ -354,7 +375,9 @@ int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **resu
                   of_grid && program_stage_is_sealed(p, stage) && !h->status.unsealed &&
                       !h->status.unblinded);
     json_put_string(o, "narrower", counted_narrower(ctx->shell, h, task));
-    put_why(o, &e);
+    char *far = executor_words(ctx->shell, h, task, e.attempt.no);
+    put_why(o, &e, far);
+    free(far);
     const struct hosted *ahead = e.why == WHY_PRIORITY ? shell_program(ctx->shell, e.ahead) : NULL;
     json_put_string(o, "behind", ahead == NULL ? NULL : ahead->id);
     put_on_disk(o, ctx->shell, h, task);

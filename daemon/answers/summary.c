@@ -192,6 +192,35 @@ static cJSON *not_running_json(const struct shell *sh, const struct hosted *h)
     return list;
 }
 
+/* Its live attempts elsewhere, counted by what their executor says of them. */
+static cJSON *elsewhere_json(const struct shell *sh, const struct hosted *h)
+{
+    cJSON *list = json_array();
+    struct strbuf words = STRBUF_INIT;
+    for (const struct shell_attempt *a = sh->attempts; a != NULL; a = a->next) {
+        const struct executor *x = shell_executor_of(sh, a);
+        strbuf_clear(&words);
+        if (a->key.program != h->no || !x->ops->explain(x, &a->key, true, &words)) {
+            continue;
+        }
+        cJSON *o = list->child;
+        while (o != NULL && strcmp(json_member(o, "state")->valuestring, words.buf) != 0) {
+            o = o->next;
+        }
+        if (o == NULL) {
+            o = json_object();
+            json_put_string(o, "executor", executor_kind_name(a->row.placement.executor));
+            json_put_string(o, "state", words.buf);
+            json_put_int(o, "attempts", 0);
+            json_push(list, o);
+        }
+        cJSON *n = cJSON_GetObjectItemCaseSensitive(o, "attempts");
+        cJSON_SetNumberValue(n, n->valuedouble + 1);
+    }
+    strbuf_release(&words);
+    return list;
+}
+
 /* ---- the whole ---- */
 
 cJSON *summary_check(const struct shell *sh, const struct hosted *h, uint32_t task)
@@ -351,6 +380,7 @@ cJSON *summary_json(const struct shell *sh, const struct hosted *h)
     json_put_int(o, "attempts", n_attempts);
     json_put_int(o, "garbage_lines", malformed);
     json_put(o, "not_running", not_running_json(sh, h));
+    json_put(o, "elsewhere", elsewhere_json(sh, h));
     const struct hosted *ahead = shell_program(sh, core_program_ahead(sh->core, h->no));
     json_put_string(o, "behind", ahead == NULL ? NULL : ahead->id);
     json_put(o, "verdict", verdict_json(h));

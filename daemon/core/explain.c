@@ -54,7 +54,8 @@ static enum core_why why_of_live(const struct core_task *t, const struct live *l
     if (l->kill != KILL_NONE || t->ending != CAUSE_NONE) {
         return WHY_ENDING;
     }
-    return l->phase == LIVE_STARTING && l->health == HEALTH_QUEUED ? WHY_QUEUED : WHY_RUNNING;
+    const bool elsewhere = l->row.placement.executor != EXECUTOR_LOCAL;
+    return l->phase == LIVE_STARTING && elsewhere ? WHY_QUEUED : WHY_RUNNING;
 }
 
 /* The order of the tests decides which of several true reasons is shown. */

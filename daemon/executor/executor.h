@@ -69,8 +69,10 @@ struct executor_ops {
     void (*probe)(struct executor *x, const struct attempt_place *place);
     void (*terminate)(struct executor *x, const struct attempt_key *key);
     void (*kill)(struct executor *x, const struct attempt_key *key);
-    /* Appends what it knows of an attempt, for people ("waits in Slurm: ..."). False: nothing. */
-    bool (*explain)(const struct executor *x, const struct attempt_key *key, struct strbuf *out);
+    /* Appends what it knows of an attempt, for people: `brief`, its state and reason ("PENDING,
+     * Priority (...)"), which many attempts may share; else also node and job. False: nothing. */
+    bool (*explain)(const struct executor *x, const struct attempt_key *key, bool brief,
+                    struct strbuf *out);
     /* Stops watching; running attempts go on. */
     void (*close)(struct executor *x);
     void (*free)(struct executor *x); /* after the loop has run dry */

@@ -556,11 +556,12 @@ static void local_kill(struct executor *base, const struct attempt_key *key)
 }
 
 /* The rows have all there is to say. */
-static bool local_explain(const struct executor *base, const struct attempt_key *key,
+static bool local_explain(const struct executor *base, const struct attempt_key *key, bool brief,
                           struct strbuf *out)
 {
     (void)base;
     (void)key;
+    (void)brief;
     (void)out;
     return false;
 }

@@ -198,7 +198,7 @@ static void slurm_kill(struct executor *base, const struct attempt_key *key)
     slurm_step((struct slurm *)base, &ev);
 }
 
-static bool slurm_explain(const struct executor *base, const struct attempt_key *key,
+static bool slurm_explain(const struct executor *base, const struct attempt_key *key, bool brief,
                           struct strbuf *out)
 {
     const struct slurm *x = (const struct slurm *)base;
@@ -206,11 +206,14 @@ static bool slurm_explain(const struct executor *base, const struct attempt_key 
     if (!slurm_book_view(x->book, key, &v)) {
         return false;
     }
-    strbuf_addf(out, "in Slurm: %s", v.state);
-    if (v.reason[0] != '\0') {
-        const char *words = slurm_reason_in_words(v.reason);
+    strbuf_adds(out, v.state);
+    const char *words = slurm_reason_in_words(v.reason); /* "": Slurm gives none */
+    if (v.reason[0] != '\0' && (words == NULL || words[0] != '\0')) {
         strbuf_addf(out, ", %s%s%s%s", v.reason, words == NULL ? "" : " (",
                     words == NULL ? "" : words, words == NULL ? "" : ")");
+    }
+    if (brief) {
+        return true;
     }
     if (v.node[0] != '\0') {
         strbuf_addf(out, ", on %s", v.node);
