@@ -30,7 +30,7 @@ extern char **environ;
 
 #define GIB ((double)(1 << 30))
 
-struct asking {
+struct slurm_asking {
     const struct plan_program *p;
     const struct slurm_check *how;
     struct arena arena;
@@ -59,12 +59,12 @@ size_t slurm_check_stages(const struct plan_program *p)
 }
 
 /* Where an error of a stage is reported: [run.slurm], else the stage. */
-static struct place place_of(const struct asking *c, size_t stage)
+static struct place place_of(const struct slurm_asking *c, size_t stage)
 {
     return c->p->run.slurm.place.line > 0 ? c->p->run.slurm.place : c->p->stages[stage].place;
 }
 
-static struct slurm_request request_of(const struct asking *c, size_t stage)
+static struct slurm_request request_of(const struct slurm_asking *c, size_t stage)
 {
     const struct stage_run *r = &c->p->stages[stage].run;
     const struct slurm_settings *s = &c->p->run.slurm;
@@ -101,7 +101,7 @@ static void say_request(const struct slurm_request *r, struct strbuf *out)
 
 /* ---- the controller ---- */
 
-static int ask_cluster(struct asking *c, struct err *err)
+static int ask_cluster(struct slurm_asking *c, struct err *err)
 {
     static void (*const readers[])(struct cluster * to, const char *text, size_t len) = {
         cluster_read_config, cluster_read_partitions, cluster_read_nodes};
@@ -123,7 +123,7 @@ static int ask_cluster(struct asking *c, struct err *err)
 }
 
 /* The most jobs that this user may have submitted; -1: no limit, or it is not known. */
-static int64_t ask_max_submit(const struct asking *c)
+static int64_t ask_max_submit(const struct slurm_asking *c)
 {
     const struct passwd *me = getpwuid(geteuid());
     const struct tools without_clusters = {.arena = c->tools.arena};
@@ -156,7 +156,7 @@ static void put_known(cJSON *o, const char *key, int64_t value)
 }
 
 /* What Slurm holds back is not an error: it is waited for. */
-static void check_limits(struct asking *c)
+static void check_limits(struct slurm_asking *c)
 {
     const struct slurm_settings *s = &c->p->run.slurm;
     const int64_t submit = ask_max_submit(c);
@@ -181,7 +181,7 @@ static void check_limits(struct asking *c)
 }
 
 /* The partitions must exist and be up. */
-static void check_partitions(struct asking *c)
+static void check_partitions(struct slurm_asking *c)
 {
     const struct slurm_settings *s = &c->p->run.slurm;
     char names[160];
@@ -211,7 +211,7 @@ static void check_partitions(struct asking *c)
 /* ---- each stage ---- */
 
 /* Time and figures against the partitions. False: an error was added. */
-static bool check_figures(const struct asking *c, size_t stage, const struct slurm_request *r)
+static bool check_figures(const struct slurm_asking *c, size_t stage, const struct slurm_request *r)
 {
     const struct plan_stage *s = &c->p->stages[stage];
     const struct place at = place_of(c, stage);
@@ -267,7 +267,7 @@ static void put_start(cJSON *row, const char *said)
 }
 
 /* Rule 23: what no node can satisfy would wait for ever. */
-static int test_stage(struct asking *c, size_t stage, const char *script, struct err *err)
+static int test_stage(struct slurm_asking *c, size_t stage, const char *script, struct err *err)
 {
     const struct slurm_request request = request_of(c, stage);
     const struct place at = place_of(c, stage);
@@ -306,7 +306,7 @@ static int test_stage(struct asking *c, size_t stage, const char *script, struct
     return rc;
 }
 
-static int test_stages(struct asking *c, struct err *err)
+static int test_stages(struct slurm_asking *c, struct err *err)
 {
     static const char script[] = "#!/bin/sh\nexit 0\n"; /* it is never run */
     struct cluster_most most;
@@ -335,7 +335,7 @@ static int test_stages(struct asking *c, struct err *err)
 
 /* ---- the probe ---- */
 
-static void put_probe(struct asking *c, size_t stage, const struct probe_result *r)
+static void put_probe(struct slurm_asking *c, size_t stage, const struct probe_result *r)
 {
     static const char *const states[] = {
         [PROBE_ANSWERED] = "answered", [PROBE_WAITED] = "waiting", [PROBE_FAILED] = "failed"};
@@ -363,7 +363,7 @@ static void put_probe(struct asking *c, size_t stage, const struct probe_result 
     json_push(cJSON_GetObjectItemCaseSensitive(c->answer, "probes"), row);
 }
 
-static int probe_stage(struct asking *c, size_t stage, struct err *err)
+static int probe_stage(struct slurm_asking *c, size_t stage, struct err *err)
 {
     const struct slurm_request request = request_of(c, stage);
     const struct place at = place_of(c, stage);
@@ -396,7 +396,7 @@ static int probe_stage(struct asking *c, size_t stage, struct err *err)
 }
 
 /* The first stage without GPUs and the first with. */
-static int probe_nodes(struct asking *c, struct err *err)
+static int probe_nodes(struct slurm_asking *c, struct err *err)
 {
     bool probed[2] = {false, false};
     int rc = 0;
@@ -413,7 +413,7 @@ static int probe_nodes(struct asking *c, struct err *err)
 /* ---- the whole ---- */
 
 /* The work folder, or the nearest folder above it that is there, without links. */
-static int find_work(struct asking *c, struct err *err)
+static int find_work(struct slurm_asking *c, struct err *err)
 {
     char *path = c->p->run.work != NULL ? path_absolute(c->p->folder, c->p->run.work)
                                         : path_join(c->how->state, LAYOUT_PROGRAMS);
@@ -428,7 +428,7 @@ static int find_work(struct asking *c, struct err *err)
     return rc;
 }
 
-static int find_shim(struct asking *c, struct err *err)
+static int find_shim(struct slurm_asking *c, struct err *err)
 {
     struct strbuf self = STRBUF_INIT;
     int rc = 0;
@@ -441,7 +441,7 @@ static int find_shim(struct asking *c, struct err *err)
     return rc;
 }
 
-static int ask_all(struct asking *c, struct err *err)
+static int ask_all(struct slurm_asking *c, struct err *err)
 {
     int rc = tools_find(err);
     rc = rc != 0 ? rc : find_work(c, err);
@@ -458,7 +458,7 @@ static int ask_all(struct asking *c, struct err *err)
 
 int slurm_check(const struct slurm_check *check, struct diag *diag, cJSON **answer, struct err *err)
 {
-    struct asking c = {.p = check->program, .how = check, .diag = diag};
+    struct slurm_asking c = {.p = check->program, .how = check, .diag = diag};
     sigset_t held;
     sigset_t before;
     *answer = NULL;

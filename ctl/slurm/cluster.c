@@ -11,7 +11,7 @@
 #define ROWS_MAX   ((size_t)100000)
 #define DIGITS_MAX 15
 
-struct piece {
+struct cluster_text {
     const char *s;
     size_t len;
 };
@@ -29,7 +29,7 @@ void cluster_release(struct cluster *c)
 }
 
 /* The next line without its end; false at the end of the text. */
-static bool next_line(struct piece *text, struct piece *line)
+static bool next_line(struct cluster_text *text, struct cluster_text *line)
 {
     if (text->len == 0) {
         return false;
@@ -43,19 +43,19 @@ static bool next_line(struct piece *text, struct piece *line)
     return true;
 }
 
-static bool begins(struct piece s, const char *with)
+static bool begins(struct cluster_text s, const char *with)
 {
     const size_t n = strlen(with);
     return s.len >= n && memcmp(s.s, with, n) == 0;
 }
 
-static bool is(struct piece s, const char *word)
+static bool is(struct cluster_text s, const char *word)
 {
     return s.len == strlen(word) && begins(s, word);
 }
 
 /* The value of `key` in "A=1 B=2"; empty when it is not there. */
-static struct piece field(struct piece line, const char *key)
+static struct cluster_text field(struct cluster_text line, const char *key)
 {
     const size_t n = strlen(key);
     for (size_t i = 0; i + n < line.len; i++) {
@@ -66,14 +66,14 @@ static struct piece field(struct piece line, const char *key)
             while (value + len < line.s + line.len && value[len] != ' ') {
                 len++;
             }
-            return (struct piece){value, len};
+            return (struct cluster_text){value, len};
         }
     }
-    return (struct piece){"", 0};
+    return (struct cluster_text){"", 0};
 }
 
 /* Digits up to the first character that is none; -1 without any, or with too many. */
-static int64_t number(struct piece s)
+static int64_t number(struct cluster_text s)
 {
     int64_t value = 0;
     size_t n = 0;
@@ -86,7 +86,7 @@ static int64_t number(struct piece s)
     return n > 0 ? value : -1;
 }
 
-static const char *keep(struct cluster *c, struct piece s)
+static const char *keep(struct cluster *c, struct cluster_text s)
 {
     char *text = arena_strndup(&c->arena, s.s, s.len);
     text_make_line(text);
@@ -98,16 +98,16 @@ int64_t cluster_time_ms(const char *text, size_t len)
     int64_t parts[4] = {0};
     size_t n = 0;
     int64_t days = 0;
-    struct piece rest = {text, len};
+    struct cluster_text rest = {text, len};
     const char *dash = memchr(text, '-', len);
     if (dash != NULL) {
         days = number(rest);
-        rest = (struct piece){dash + 1, (size_t)(text + len - dash - 1)};
+        rest = (struct cluster_text){dash + 1, (size_t)(text + len - dash - 1)};
     }
     while (rest.len > 0 && n < 4) {
         const char *colon = memchr(rest.s, ':', rest.len);
         const size_t here = colon != NULL ? (size_t)(colon - rest.s) : rest.len;
-        parts[n] = number((struct piece){rest.s, here});
+        parts[n] = number((struct cluster_text){rest.s, here});
         if (parts[n++] < 0) {
             return -1;
         }
@@ -123,13 +123,13 @@ int64_t cluster_time_ms(const char *text, size_t len)
 }
 
 /* "MaxArraySize            = 1001" */
-static struct piece config_value(struct piece line)
+static struct cluster_text config_value(struct cluster_text line)
 {
     const char *equals = memchr(line.s, '=', line.len);
     if (equals == NULL) {
-        return (struct piece){"", 0};
+        return (struct cluster_text){"", 0};
     }
-    struct piece v = {equals + 1, (size_t)(line.s + line.len - equals - 1)};
+    struct cluster_text v = {equals + 1, (size_t)(line.s + line.len - equals - 1)};
     while (v.len > 0 && v.s[0] == ' ') {
         v.s++;
         v.len--;
@@ -139,8 +139,8 @@ static struct piece config_value(struct piece line)
 
 void cluster_read_config(struct cluster *c, const char *text, size_t len)
 {
-    struct piece rest = {text, len};
-    struct piece line;
+    struct cluster_text rest = {text, len};
+    struct cluster_text line;
     while (next_line(&rest, &line)) {
         if (begins(line, "ClusterName ")) {
             c->name = keep(c, config_value(line));
@@ -167,18 +167,18 @@ static size_t count_lines(const char *text, size_t len)
 
 void cluster_read_partitions(struct cluster *c, const char *text, size_t len)
 {
-    struct piece rest = {text, len};
-    struct piece line;
+    struct cluster_text rest = {text, len};
+    struct cluster_text line;
     const size_t cap = count_lines(text, len);
     c->partitions = arena_array(&c->arena, cap, sizeof(*c->partitions));
     c->n_partitions = 0;
     while (c->n_partitions < cap && next_line(&rest, &line)) {
-        const struct piece name = field(line, "PartitionName");
+        const struct cluster_text name = field(line, "PartitionName");
         if (name.len == 0) {
             continue;
         }
-        const struct piece max = field(line, "MaxTime");
-        const struct piece usual = field(line, "DefaultTime");
+        const struct cluster_text max = field(line, "MaxTime");
+        const struct cluster_text usual = field(line, "DefaultTime");
         c->partitions[c->n_partitions++] =
             (struct cluster_partition){.name = keep(c, name),
                                        .is_default = is(field(line, "Default"), "YES"),
@@ -189,12 +189,12 @@ void cluster_read_partitions(struct cluster *c, const char *text, size_t len)
 }
 
 /* "gpu:a100:4(S:0-1),gpu:2,nvme:1" -> 6; 0 without any. */
-static int64_t count_gpus(struct piece gres)
+static int64_t count_gpus(struct cluster_text gres)
 {
     int64_t sum = 0;
     while (gres.len > 0) {
         const char *comma = memchr(gres.s, ',', gres.len);
-        struct piece one = {gres.s, comma != NULL ? (size_t)(comma - gres.s) : gres.len};
+        struct cluster_text one = {gres.s, comma != NULL ? (size_t)(comma - gres.s) : gres.len};
         const size_t step = one.len + (comma != NULL);
         gres.s += step;
         gres.len -= step;
@@ -205,8 +205,9 @@ static int64_t count_gpus(struct piece gres)
         }
         const char *last = memrchr(one.s, ':', one.len);
         const int64_t n =
-            last == NULL ? 1
-                         : number((struct piece){last + 1, (size_t)(one.s + one.len - last - 1)});
+            last == NULL
+                ? 1
+                : number((struct cluster_text){last + 1, (size_t)(one.s + one.len - last - 1)});
         sum += n > 0 ? n : 0;
     }
     return sum;
@@ -214,13 +215,13 @@ static int64_t count_gpus(struct piece gres)
 
 void cluster_read_nodes(struct cluster *c, const char *text, size_t len)
 {
-    struct piece rest = {text, len};
-    struct piece line;
+    struct cluster_text rest = {text, len};
+    struct cluster_text line;
     const size_t cap = count_lines(text, len);
     c->nodes = arena_array(&c->arena, cap, sizeof(*c->nodes));
     c->n_nodes = 0;
     while (c->n_nodes < cap && next_line(&rest, &line)) {
-        const struct piece name = field(line, "NodeName");
+        const struct cluster_text name = field(line, "NodeName");
         if (name.len == 0) {
             continue;
         }
@@ -274,7 +275,7 @@ void cluster_partition_names(const struct cluster *c, char *out, size_t size)
 }
 
 /* Calls for each word of a comma list; false: it has ended. */
-static bool next_word(struct piece *list, struct piece *word)
+static bool next_word(struct cluster_text *list, struct cluster_text *word)
 {
     if (list->len == 0) {
         return false;
@@ -290,8 +291,8 @@ static bool next_word(struct piece *list, struct piece *word)
 
 bool cluster_lacks_partition(const struct cluster *c, const char *list, char *name, size_t size)
 {
-    struct piece rest = {list, strlen(list)};
-    struct piece word;
+    struct cluster_text rest = {list, strlen(list)};
+    struct cluster_text word;
     while (next_word(&rest, &word)) {
         if (cluster_find_partition(c, word.s, word.len) == NULL) {
             (void)snprintf(name, size, "%.*s", (int)word.len, word.s);
@@ -304,11 +305,11 @@ bool cluster_lacks_partition(const struct cluster *c, const char *list, char *na
 /* Whether two comma lists have a word in common. */
 static bool share_word(const char *a, const char *b)
 {
-    struct piece rest = {a, strlen(a)};
-    struct piece word;
+    struct cluster_text rest = {a, strlen(a)};
+    struct cluster_text word;
     while (next_word(&rest, &word)) {
-        struct piece others = {b, strlen(b)};
-        struct piece other;
+        struct cluster_text others = {b, strlen(b)};
+        struct cluster_text other;
         while (next_word(&others, &other)) {
             if (word.len > 0 && word.len == other.len && memcmp(word.s, other.s, word.len) == 0) {
                 return true;
@@ -325,8 +326,8 @@ static int64_t larger(int64_t a, int64_t b)
 
 void cluster_most(const struct cluster *c, const char *partitions, struct cluster_most *out)
 {
-    struct piece rest = {partitions, strlen(partitions)};
-    struct piece word;
+    struct cluster_text rest = {partitions, strlen(partitions)};
+    struct cluster_text word;
     *out = (struct cluster_most){0};
     for (size_t i = 0; i < c->n_nodes; i++) {
         const struct cluster_node *n = &c->nodes[i];
@@ -361,19 +362,19 @@ bool cluster_has_node(const struct cluster *c, const char *partitions,
 
 int64_t cluster_number(const char *text, size_t len, const char *key)
 {
-    return number(field((struct piece){text, len}, key));
+    return number(field((struct cluster_text){text, len}, key));
 }
 
 int64_t cluster_max_submit(const char *text, size_t len, const char *account)
 {
-    struct piece rest = {text, len};
-    struct piece line;
+    struct cluster_text rest = {text, len};
+    struct cluster_text line;
     int64_t most = -1;
     while (next_line(&rest, &line)) {
         const char *bar = memchr(line.s, '|', line.len);
-        const struct piece name = {line.s, bar != NULL ? (size_t)(bar - line.s) : 0};
+        const struct cluster_text name = {line.s, bar != NULL ? (size_t)(bar - line.s) : 0};
         if (bar != NULL && (account == NULL || is(name, account))) {
-            most = larger(most, number((struct piece){bar + 1, line.len - name.len - 1}));
+            most = larger(most, number((struct cluster_text){bar + 1, line.len - name.len - 1}));
         }
     }
     return most;
