@@ -2,43 +2,22 @@
 #include "ctl/slurm/tools.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/file.h"
+#include "base/find_program.h"
 #include "base/xalloc.h"
 #include "daemon/executor/slurm/parse.h"
 
-#define OUT_BYTES_MAX                                                                              \
-    ((size_t)64 << 20) /* a node is a kilobyte; a hundred thousand are too many                    \
-                        */
-#define WHY_SIZE 160
-
-static bool is_in_path(const char *name)
-{
-    const char *path = getenv("PATH");
-    bool found = false;
-    path = path != NULL ? path : "/usr/local/bin:/usr/bin:/bin";
-    while (!found) {
-        const size_t len = strcspn(path, ":");
-        char *folder = xasprintf("%.*s", (int)len, path);
-        char *file = path_join(folder[0] != '\0' ? folder : ".", name);
-        found = file_kind_at(file) == FILE_REGULAR && access(file, X_OK) == 0;
-        free(file);
-        free(folder);
-        if (path[len] == '\0') {
-            break;
-        }
-        path += len + 1;
-    }
-    return found;
-}
+#define OUT_BYTES_MAX ((size_t)64 << 20) /* a node is a kilobyte */
+#define WHY_SIZE      160
 
 int tools_find(struct err *err)
 {
     static const char *const names[] = {"sbatch", "squeue", "scancel", "scontrol"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (!is_in_path(names[i])) {
+        char *path = find_program(names[i]);
+        const bool found = path != NULL;
+        free(path);
+        if (!found) {
             return err_set(err, ERR_NOT_FOUND,
                            "no Slurm on this machine: %s is not in PATH; install Slurm's client "
                            "commands (Debian: slurm-client) or run this on a login node",

@@ -27,7 +27,7 @@ SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
 CredType=cred/munge
-AuthInfo=socket={folder}/munge.sock.d/s,cred_expire=120
+AuthInfo=socket={folder}/munge.sock.d/s,cred_expire=5
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 StateSaveLocation={folder}/save
 SlurmdSpoolDir={folder}/spool/%n
