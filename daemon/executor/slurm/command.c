@@ -45,14 +45,15 @@ static void add_resources(struct words *w, const struct slurm_request *r)
     add(w, "--ntasks=1");
     add(w, arena_printf(w->arena, "--cpus-per-task=%u", r->threads > 0 ? r->threads : 1));
     if (r->memory_bytes > 0) {
-        add(w,
-            arena_printf(w->arena, "--mem=%lldK", (long long)((r->memory_bytes - 1) / 1024 + 1)));
+        const int64_t kib = (r->memory_bytes - 1) / 1024 + 1;
+        add(w, arena_printf(w->arena, "--mem=%lldK", (long long)kib));
     }
     if (r->gpus > 0) {
         add(w, arena_printf(w->arena, "--gres=gpu:%u", r->gpus));
     }
     if (r->time_ms > 0) {
-        add(w, arena_printf(w->arena, "--time=%lld", (long long)((r->time_ms - 1) / 60000 + 1)));
+        const int64_t minutes = (r->time_ms - 1) / 60000 + 1;
+        add(w, arena_printf(w->arena, "--time=%lld", (long long)minutes));
         /* Rule 21: USR2 to the script's process alone, which is the shim. */
         if (r->warn_ms > 0) {
             add(w, arena_printf(w->arena, "--signal=B:USR2@%lld", (long long)(r->warn_ms / 1000)));

@@ -128,7 +128,7 @@ static int add(void *device, unsigned *n, struct process *list)
     const char *pid = getenv("FAKE_NVML_PID");
     *n = pid != NULL && number(device) == 0;
     if (*n > 0) {
-        list[0] = (struct process){.pid = (unsigned)atoi(pid), .memory = ~0ULL};
+        list[0] = (struct process){.pid = (unsigned)strtoul(pid, NULL, 10), .memory = ~0ULL};
     }
     return 0;
 }
