@@ -1,7 +1,9 @@
 /* Whose a process is: its name and user, and whether it belongs to an attempt. A worker's process
  * carries the attempt's mark or is in its control group; so does whatever it starts, or a process
  * above it does. */
+#include <errno.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -69,6 +71,9 @@ void gpu_process_fill(struct gpu_process *p)
 {
     struct pid_stat at;
     if (!pid_stat_read((pid_t)p->pid, &at)) {
+        if (p->name[0] == '\0' && kill((pid_t)p->pid, 0) != 0 && errno == EPERM) {
+            (void)snprintf(p->name, sizeof(p->name), "hidden"); /* another's, and /proc hides it */
+        }
         return;
     }
     if (p->name[0] == '\0') {

@@ -61,8 +61,9 @@ static _Noreturn void run_child(int out_fd)
     struct err err = {0};
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     int rc = list_all(&list, &notes, &err);
-    rc = rc != 0 ? rc : gpu_list_write(&list, &text, &err);
-    rc = rc != 0 ? rc : file_write_all(out_fd, text.buf, text.len, &err);
+    if (rc == 0 && (rc = gpu_list_write(&list, &text, &err)) == 0) {
+        rc = file_write_all(out_fd, text.buf, text.len, &err);
+    }
     if (rc != 0) {
         terminal_printf(stderr, "%s\n", err.msg);
     } else {

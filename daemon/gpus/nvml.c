@@ -56,7 +56,6 @@ struct nvml {
     int (*mig_count)(struct nvml_device *, unsigned *);
     int (*mig_device)(struct nvml_device *, unsigned, struct nvml_device **);
     processes_fn *computing;
-    processes_fn *drawing;
     bool long_processes; /* struct nvml_process_v2 */
     const char *(*error)(int);
 };
@@ -70,16 +69,14 @@ static bool find(const struct nvml *n, const char *name, const char *older, void
     return address != NULL;
 }
 
-/* Processes by the newest function; the oldest one has shorter entries. */
+/* Processes that compute, by the newest function; the oldest one has shorter entries. Those that
+ * draw a desktop are not asked for: they keep a GPU from no one. */
 static void find_processes(struct nvml *n)
 {
     n->long_processes = find(n, "nvmlDeviceGetComputeRunningProcesses_v3",
-                             "nvmlDeviceGetComputeRunningProcesses_v2", &n->computing) &&
-                        find(n, "nvmlDeviceGetGraphicsRunningProcesses_v3",
-                             "nvmlDeviceGetGraphicsRunningProcesses_v2", &n->drawing);
+                             "nvmlDeviceGetComputeRunningProcesses_v2", &n->computing);
     if (!n->long_processes) {
         (void)find(n, "nvmlDeviceGetComputeRunningProcesses", NULL, &n->computing);
-        (void)find(n, "nvmlDeviceGetGraphicsRunningProcesses", NULL, &n->drawing);
     }
 }
 
@@ -116,14 +113,8 @@ static int64_t clamp_memory(unsigned long long bytes)
     return bytes > (unsigned long long)GPU_MEMORY_MAX ? GPU_MEMORY_MAX : (int64_t)bytes;
 }
 
-/* The entry of a process that draws and computes is made once. */
 static void take_process(struct gpu *g, unsigned pid, unsigned long long memory)
 {
-    for (size_t i = 0; i < g->n_processes; i++) {
-        if (g->processes[i].pid == (int64_t)pid) {
-            return;
-        }
-    }
     struct gpu_process *p = pid == 0 ? NULL : gpu_add_process(g, (int64_t)pid);
     if (p != NULL) {
         p->memory_bytes = memory == NVML_UNKNOWN_MEMORY ? -1 : clamp_memory(memory);
@@ -132,14 +123,13 @@ static void take_process(struct gpu *g, unsigned pid, unsigned long long memory)
 }
 
 /* A list that is longer than the room for it is an error of NVML; only a failure is "not known". */
-static void add_processes(const struct nvml *n, struct nvml_device *d, processes_fn *fn,
-                          struct gpu *g)
+static void add_processes(const struct nvml *n, struct nvml_device *d, struct gpu *g)
 {
     static struct nvml_process_v2 list[PROCESSES_AT_ONCE];
     static struct nvml_process_v1 old[PROCESSES_AT_ONCE];
     unsigned count = PROCESSES_AT_ONCE;
     void *room = n->long_processes ? (void *)list : (void *)old;
-    if (fn == NULL || fn(d, &count, room) != NVML_SUCCESS) {
+    if (n->computing == NULL || n->computing(d, &count, room) != NVML_SUCCESS) {
         return;
     }
     g->processes_known = true;
@@ -177,8 +167,7 @@ static void fill(const struct survey *s, struct nvml_device *d, struct gpu *g)
     if (n->ecc != NULL && n->ecc(d, &now, &pending) == NVML_SUCCESS) {
         g->ecc = now == NVML_ON;
     }
-    add_processes(n, d, n->computing, g);
-    add_processes(n, d, n->drawing, g);
+    add_processes(n, d, g);
 }
 
 /* One GPU, or one part of a GPU in MIG mode. */

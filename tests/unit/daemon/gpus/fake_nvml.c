@@ -138,7 +138,11 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *n, struct pr
     return add(device, n, list);
 }
 
+/* A desktop. */
 int nvmlDeviceGetGraphicsRunningProcesses_v3(void *device, unsigned *n, struct process *list)
 {
-    return add(device, n, list);
+    (void)device;
+    *n = 1;
+    list[0] = (struct process){.pid = 1, .memory = 1};
+    return 0;
 }

@@ -79,7 +79,7 @@ static void test_processes(void **state)
     (void)kill(pid, SIGKILL);
     (void)waitpid(pid, NULL, 0);
     assert_int_equal(code, 0);
-    assert_int_equal(list.items[0].n_processes, 1); /* drawing and computing: one process */
+    assert_int_equal(list.items[0].n_processes, 1); /* what draws is not listed */
     const struct gpu_process *p = &list.items[0].processes[0];
     assert_int_equal(p->pid, pid);
     assert_int_equal(p->memory_bytes, -1);
