@@ -158,6 +158,9 @@ static const char *why_code(const struct core_explanation *e)
     if (e->executor != EXECUTOR_LOCAL) {
         return "queue";
     }
+    if (e->lacks_gpus && e->free_slots > 0) {
+        return "gpus";
+    }
     return e->memory_bytes > e->free_memory_bytes ? "memory" : "slots";
 }
 
@@ -181,10 +184,11 @@ static char *executor_words(const struct shell *sh, const struct hosted *h, uint
 
 /* The reason in a word and in a sentence, whether a retry is allowed, and the times that it waits
  * for. */
-static void put_why(cJSON *o, const struct core_explanation *e, const char *far)
+static void put_why(cJSON *o, const struct shell *sh, const struct core_explanation *e,
+                    const char *far)
 {
     struct strbuf text = STRBUF_INIT;
-    core_explanation_text(e, clock_mono(), &text);
+    core_explanation_text(sh->core, e, clock_mono(), &text);
     if (far != NULL) {
         strbuf_addf(&text, "%s %s", e->why == WHY_QUEUED ? ":" : "; in Slurm:", far);
     }
@@ -376,7 +380,7 @@ int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **resu
                       !h->status.unblinded);
     json_put_string(o, "narrower", counted_narrower(ctx->shell, h, task));
     char *far = executor_words(ctx->shell, h, task, e.attempt.no);
-    put_why(o, &e, far);
+    put_why(o, ctx->shell, &e, far);
     free(far);
     const struct hosted *ahead = e.why == WHY_PRIORITY ? shell_program(ctx->shell, e.ahead) : NULL;
     json_put_string(o, "behind", ahead == NULL ? NULL : ahead->id);

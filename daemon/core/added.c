@@ -6,6 +6,7 @@
  */
 #include <stdarg.h>
 
+#include "daemon/core/gpus.h"
 #include "daemon/core/internal.h"
 
 /* Of attempts: far beyond real use, and half the range is left to count on. */
@@ -151,7 +152,9 @@ static bool attempts_are_sound(const struct addition *a, uint32_t n_at_work)
         const struct placement *at = &live[i].attempt.placement;
         if (live[i].attempt.section > SECTION_NR || live[i].attempt.reason >= END_REASON_NR ||
             at->executor >= EXECUTOR_NR || at->threads > THREADS_MAX || at->memory_bytes < 0 ||
-            at->memory_bytes > MEMORY_MAX) {
+            at->memory_bytes > MEMORY_MAX || at->gpu_thousandths < 0 ||
+            at->gpu_thousandths > PLACEMENT_GPU_THOUSANDTHS_MAX || at->gpu_memory_bytes < 0 ||
+            at->gpu_memory_bytes > MEMORY_MAX || !gpus_text_is_sound(at->gpus)) {
             return faulty(a, "the attempt of task %u is damaged", task);
         }
     }

@@ -2,6 +2,7 @@
  * concerns. Time only ever makes an attempt `overdue`; it is ended when a probe then finds it alive
  * (S4). A failed end asks judge.c what becomes of the task and failures.c whether the program
  * pauses instead. */
+#include "daemon/core/gpus.h"
 #include "daemon/core/internal.h"
 
 #define VERIFY_AGAIN_MS (10 * 60 * 1000)
@@ -54,6 +55,7 @@ void attempt_start(struct core *c, struct core_program *p, uint32_t task)
     l->row.started = program_time(c, p);
     make_id(c, l->row.id);
     live_place(c, task_stage(p, task), &l->row.placement);
+    gpus_assign(c, p, task_stage(p, task), &l->row.placement);
     live_hold(c, l);
     task_move(p, task, TASK_STARTING, CAUSE_NONE);
     (void)emit_task_row(c, p, task, ROW_ATTEMPT_STARTED, TASK_READY);

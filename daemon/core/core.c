@@ -7,6 +7,7 @@
  * and timer_rearm() comes last because all of these set timers. Events about an attempt are dropped
  * here unless it is the task's current one (S5).
  */
+#include "daemon/core/gpus.h"
 #include "daemon/core/internal.h"
 
 void core_config_default(struct core_config *c)
@@ -44,6 +45,7 @@ void core_free(struct core *c)
     }
     program_free_all(c);
     free(c->live);
+    free(c->gpus);
     free(c->timers);
     free(c);
 }
@@ -192,6 +194,7 @@ static void on_program(struct core *c, struct core_program *p, const struct core
     case CORE_TIMER:
     case CORE_MACHINE:
     case CORE_QUEUE:
+    case CORE_GPUS:
     case CORE_EVENT_NR: break;
     }
 }
@@ -222,6 +225,11 @@ static void take(struct core *c, const struct core_event *ev)
     if (ev->kind == CORE_QUEUE) {
         assert(ev->queue.executor < EXECUTOR_NR);
         c->full[ev->queue.executor] = ev->queue.full;
+        return;
+    }
+    if (ev->kind == CORE_GPUS) {
+        gpus_set(c, ev->gpus.list, ev->gpus.n);
+        c->gpus_known = ev->gpus.known;
         return;
     }
     if (ev->kind == CORE_PROGRAM_ADDED) {

@@ -5,6 +5,7 @@
 #ifndef DAEMON_CORE_EVENT_H
 #define DAEMON_CORE_EVENT_H
 
+#include "daemon/core/gpu.h"
 #include "daemon/core/plan.h"
 #include "prereg/program/stage_set.h"
 #include "state/rows.h"
@@ -89,6 +90,7 @@ enum core_event_kind {
     CORE_AMEND,    /* .amendment, .text: the reason; its files are in the program's folder */
     CORE_MACHINE,  /* .machine: slots, cores or memory changed */
     CORE_QUEUE,    /* .queue: an executor takes no more attempts, or takes them again */
+    CORE_GPUS,     /* .gpus: those of this machine, as they are now */
     CORE_DISK,     /* .program, .disk_full, .text */
     CORE_MENDED,   /* .program, .text: data that were missing are there; the lock that refused the
                       verdict holds; the machine is given another chance to start something */
@@ -164,6 +166,11 @@ struct core_event {
             enum executor_kind executor;
             bool full;
         } queue;
+        struct {
+            bool known;                  /* false: what was told before may hold no longer */
+            const struct core_gpu *list; /* at most GPU_LIST_MAX, each UUID once */
+            size_t n;
+        } gpus;
         struct core_amendment amendment;
         enum core_start_failure start_failure;
         enum core_health health;

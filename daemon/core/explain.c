@@ -4,6 +4,7 @@
  * limits. */
 #include "daemon/core/explain.h"
 
+#include "daemon/core/gpus.h"
 #include "daemon/core/internal.h"
 
 static const struct core_program *find(const struct core *c, uint32_t no)
@@ -24,7 +25,7 @@ bool core_counts_get(const struct core *c, uint32_t program, struct core_counts 
         /* a ready task of the grid that is not queued is in backoff */
         .backoff = p->n_by_state[TASK_READY] - (p->n_ready - apparatus_n_ready(p)),
     };
-    for (int e = 0; !p->gate_open && e < EXECUTOR_NR; e++) {
+    for (int e = 0; !p->gate_open && e < LANE_NR; e++) {
         const struct ready_queue *q = &p->ready[e];
         for (uint32_t i = 0; i < q->n; i++) {
             out->held += task_is_held(p, q->tasks[i]);
@@ -81,7 +82,7 @@ static enum core_why why_of(const struct core *c, const struct core_program *p, 
     if (task_is_held(p, task)) {
         return WHY_APPARATUS;
     }
-    return dispatch_ahead(c, p, task_stage(p, task)->executor) != NULL ? WHY_PRIORITY : WHY_SLOTS;
+    return dispatch_ahead(c, p, stage_lane(task_stage(p, task))) != NULL ? WHY_PRIORITY : WHY_SLOTS;
 }
 
 /* What is free; 0 when settings were lowered below what is in use. */
@@ -105,6 +106,7 @@ static void fill_machine(const struct core *c, const struct core_program *p,
     if (p->slots > 0 && left(p->slots, p->used_slots) < out->free_slots) {
         out->free_slots = left(p->slots, p->used_slots);
     }
+    out->lacks_gpus = !gpus_fit(c, p, s);
     int64_t memory = m->memory_bytes - c->used_memory;
     out->free_memory_bytes = m->memory_bytes == 0 ? INT64_MAX : memory > 0 ? memory : 0;
 }
@@ -129,8 +131,11 @@ bool core_explain(const struct core *c, uint32_t program, uint32_t task,
     }
     const struct core_task *t = &p->tasks[task];
     const struct live *l = t->live == NOWHERE ? NULL : &c->live[t->live];
-    *out = (struct core_explanation){
-        .why = why_of(c, p, task, l), .paused = p->status.paused, .withheld = p->withheld};
+    *out = (struct core_explanation){.program = program,
+                                     .task = task,
+                                     .why = why_of(c, p, task, l),
+                                     .paused = p->status.paused,
+                                     .withheld = p->withheld};
     task_snapshot(t, &out->row);
     out->waits_for = t->state == TASK_WAITING ? task_waits_for(p, task) : NOWHERE;
     attempt_row_init(&out->attempt);
@@ -143,7 +148,7 @@ bool core_explain(const struct core *c, uint32_t program, uint32_t task,
     out->retry_refusal = retry_refusal(p, task);
     out->priority = p->priority;
     const struct core_program *ahead =
-        out->why == WHY_PRIORITY ? dispatch_ahead(c, p, task_stage(p, task)->executor) : NULL;
+        out->why == WHY_PRIORITY ? dispatch_ahead(c, p, stage_lane(task_stage(p, task))) : NULL;
     if (ahead != NULL) {
         out->ahead = ahead->no;
         out->ahead_priority = ahead->priority;
@@ -154,10 +159,10 @@ bool core_explain(const struct core *c, uint32_t program, uint32_t task,
 uint32_t core_program_ahead(const struct core *c, uint32_t program)
 {
     const struct core_program *p = find(c, program);
-    for (int e = 0; p != NULL && e < EXECUTOR_NR; e++) {
-        const enum executor_kind executor = (enum executor_kind)e;
-        const bool ready = p->ready[e].n > 0 && !task_is_held(p, ready_head(p, executor));
-        const struct core_program *ahead = ready ? dispatch_ahead(c, p, executor) : NULL;
+    for (int i = 0; p != NULL && i < LANE_NR; i++) {
+        const enum lane lane = (enum lane)i;
+        const bool ready = p->ready[i].n > 0 && !task_is_held(p, ready_head(p, lane));
+        const struct core_program *ahead = ready ? dispatch_ahead(c, p, lane) : NULL;
         if (ahead != NULL) {
             return ahead->no;
         }
@@ -165,10 +170,12 @@ uint32_t core_program_ahead(const struct core *c, uint32_t program)
     return UINT32_MAX;
 }
 
-/* Names the limit that is missed first: slots, then cores, then memory; of another executor, its
+/* Names the limit that is missed first: slots, then GPUs, cores, memory; of another executor, its
  * own. */
-static void text_of_slots(const struct core_explanation *e, struct strbuf *out)
+static void text_of_slots(const struct core *c, const struct core_explanation *e,
+                          struct strbuf *out)
 {
+    const struct core_program *p = find(c, e->program);
     if (e->executor != EXECUTOR_LOCAL && e->queue_full) {
         strbuf_adds(out, "waits for Slurm, which accepts no more jobs for now");
     } else if (e->executor != EXECUTOR_LOCAL && e->max_queued > 0 && e->n_queued >= e->max_queued) {
@@ -180,6 +187,8 @@ static void text_of_slots(const struct core_explanation *e, struct strbuf *out)
         strbuf_adds(out, "is in line behind other tasks");
     } else if (e->free_slots == 0) {
         strbuf_adds(out, "waits for a slot: all are taken");
+    } else if (e->lacks_gpus && p != NULL) {
+        gpus_why_not(c, p, task_stage(p, e->task), out);
     } else if (e->threads > e->free_threads) {
         strbuf_addf(out, "waits for cores: needs %u, %u free", e->threads, e->free_threads);
     } else if (e->memory_bytes > e->free_memory_bytes) {
@@ -242,8 +251,8 @@ static void text_of_end(const struct task_row *row, struct strbuf *out)
     }
 }
 
-void core_explanation_text(const struct core_explanation *e, struct mono_time now,
-                           struct strbuf *out)
+void core_explanation_text(const struct core *c, const struct core_explanation *e,
+                           struct mono_time now, struct strbuf *out)
 {
     char span[32];
     int64_t wait_ms = e->wait_due_ms - now.ms;
@@ -272,11 +281,38 @@ void core_explanation_text(const struct core_explanation *e, struct mono_time no
         strbuf_addf(out, "waits behind a program of higher priority (%d, its own is %d)",
                     e->ahead_priority, e->priority);
         break;
-    case WHY_SLOTS: text_of_slots(e, out); break;
+    case WHY_SLOTS: text_of_slots(c, e, out); break;
     }
 }
 
 size_t core_n_live(const struct core *c)
 {
     return c->n_live;
+}
+
+uint32_t core_n_waiting_for_gpus(const struct core *c, uint32_t program, struct strbuf *text)
+{
+    const struct core_program *p = find(c, program);
+    const uint32_t head = p == NULL ? NOWHERE : ready_head(p, LANE_GPU);
+    if (head == NOWHERE || task_is_held(p, head) || gpus_fit(c, p, task_stage(p, head))) {
+        return 0;
+    }
+    if (text != NULL) {
+        gpus_why_not(c, p, task_stage(p, head), text);
+    }
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->ready[LANE_GPU].n; i++) {
+        n += !task_is_held(p, p->ready[LANE_GPU].tasks[i]);
+    }
+    return n;
+}
+
+bool core_wants_gpus(const struct core *c)
+{
+    bool wants = false;
+    for (uint32_t i = 0; i < c->cap_programs; i++) {
+        const struct core_program *p = c->programs[i];
+        wants = wants || (p != NULL && (p->ready[LANE_GPU].n > 0 || p->used_gpus > 0));
+    }
+    return wants;
 }

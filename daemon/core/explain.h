@@ -31,6 +31,8 @@ enum core_why {
 };
 
 struct core_explanation {
+    uint32_t program;
+    uint32_t task;
     enum core_why why;
     struct task_row row;
     struct attempt_row attempt; /* the live one; no == 0: none */
@@ -48,6 +50,7 @@ struct core_explanation {
     uint32_t free_threads;
     int64_t free_memory_bytes; /* INT64_MAX: unlimited */
     uint32_t free_slots;       /* UINT32_MAX: unlimited */
+    bool lacks_gpus;           /* those that it needs are not free */
     uint32_t ahead;            /* WHY_PRIORITY: the program that is served first */
     int32_t ahead_priority;    /* and its priority */
     int32_t priority;          /* of this program */
@@ -59,10 +62,10 @@ bool core_counts_get(const struct core *core, uint32_t program, struct core_coun
 bool core_program_status(const struct core *core, uint32_t program, struct program_row *out);
 bool core_explain(const struct core *core, uint32_t program, uint32_t task,
                   struct core_explanation *out);
-/* Appends one English sentence without names of tasks ("waits for a slot: needs 2 threads, 1 is
- * free"). */
-void core_explanation_text(const struct core_explanation *e, struct mono_time now,
-                           struct strbuf *out);
+/* Appends one English sentence about an explanation of this moment, without names of tasks ("waits
+ * for a slot: needs 2 threads, 1 is free"). */
+void core_explanation_text(const struct core *core, const struct core_explanation *e,
+                           struct mono_time now, struct strbuf *out);
 /* When the backoff of a ready task is over (mono); 0: it is not in backoff. The wall clock does not
  * enter: row.not_before only carries the backoff over a restart. */
 int64_t core_backoff_due_ms(const struct core *core, uint32_t program, uint32_t task);
@@ -74,6 +77,12 @@ uint32_t core_program_ahead(const struct core *core, uint32_t program);
 /* How many blocked tasks of the grid may be retried. *refusal: why the first of the others may not;
  * NULL: all may. */
 uint32_t core_n_retriable(const struct core *core, uint32_t program, const char **refusal);
+
+/* How many ready tasks of the program wait for GPUs: 0 unless the next one of them does. Appends
+ * what that one lacks to *text, unless that is NULL. */
+uint32_t core_n_waiting_for_gpus(const struct core *core, uint32_t program, struct strbuf *text);
+/* Whether a ready task, or a live attempt, is for GPUs of this machine. */
+bool core_wants_gpus(const struct core *core);
 
 /* Attempts alive now, over all programs. */
 size_t core_n_live(const struct core *core);

@@ -28,8 +28,8 @@ void ready_remove(struct core_program *p, uint32_t task); /* no-op when it is no
 /* After a check has moved: opens or closes the gate that holds stages back. */
 void ready_update_gate(struct core_program *p);
 void ready_resort(struct core_program *p); /* after another [run]: stages may run elsewhere */
-/* The next task for the executor; NOWHERE: none. */
-uint32_t ready_head(const struct core_program *p, enum executor_kind executor);
+/* The next task of the lane; NOWHERE: none. */
+uint32_t ready_head(const struct core_program *p, enum lane lane);
 void ready_free(struct core_program *p);
 void timer_set(struct core *c, const struct core_program *p, uint32_t task, int64_t at_ms);
 void timer_clear(struct core *c, const struct core_program *p, uint32_t task);
@@ -191,10 +191,8 @@ void slices_on_timer(struct core *c);
 
 /* dispatch.c: starts attempts until nothing more fits. */
 void dispatch(struct core *c);
-/* Whether a task of this stage could be started now, by the program's and the machine's limits. */
-bool dispatch_fits(const struct core *c, const struct core_program *p, const struct core_stage *s);
 /* The program of a higher priority whose next task is started before any of `p`; NULL: none. */
 const struct core_program *dispatch_ahead(const struct core *c, const struct core_program *p,
-                                          enum executor_kind executor);
+                                          enum lane lane);
 
 #endif

@@ -2,9 +2,10 @@
  * The pool of live attempts: allocation by free list, the slots they hold, and their deadlines.
  *
  * A task knows its attempt by index, because the pool moves when it grows: a `struct live *` is
- * valid only until the next live_new(). Every count of used slots, threads and memory changes in
- * live_hold() and live_let_go() and nowhere else (S3).
+ * valid only until the next live_new(). Every count of used slots, threads, memory and GPUs changes
+ * in live_hold() and live_let_go() and nowhere else (S3).
  */
+#include "daemon/core/gpus.h"
 #include "daemon/core/internal.h"
 
 struct live *live_new(struct core *c, struct core_program *p, uint32_t task)
@@ -89,6 +90,7 @@ void live_hold(struct core *c, struct live *l)
     c->used_slots++;
     c->used_threads += at->threads;
     c->used_memory += at->memory_bytes;
+    gpus_hold(c, p, at);
     p->used_slots++;
     p->used_threads += at->threads;
 }
@@ -111,6 +113,7 @@ void live_let_go(struct core *c, struct live *l)
     c->used_slots--;
     c->used_threads -= at->threads;
     c->used_memory -= at->memory_bytes;
+    gpus_let_go(c, p, at);
     p->used_slots--;
     p->used_threads -= at->threads;
 }

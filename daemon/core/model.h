@@ -103,6 +103,9 @@ struct apparatus_slot {
     bool declared;
 };
 
+/* Where tasks wait for different things, and none holds up those of another lane. */
+enum lane { LANE_GPU, LANE_LOCAL, LANE_SLURM, LANE_NR }; /* GPU: of this machine */
+
 /* A binary heap of task indices, the next one first (queue.c). */
 struct ready_queue {
     uint32_t *tasks;
@@ -120,12 +123,16 @@ struct core_program {
     uint32_t slots;
     uint32_t max_queued;
     int32_t priority;
+    bool gpus_listed; /* those of gpu_words alone may be used */
+    char **gpu_words;
+    size_t n_gpu_words;
+    char *gpu_model;           /* or NULL: any */
     struct core_stage *stages; /* n_stages, then one for every apparatus check */
     struct apparatus_slot *apparatus;
     bool gate_open; /* every declared check is done: held stages may start */
     struct core_task *tasks;
-    struct ready_queue ready[EXECUTOR_NR]; /* by where the task's stage runs */
-    uint32_t n_ready;                      /* in all of them */
+    struct ready_queue ready[LANE_NR]; /* by where the task's stage runs */
+    uint32_t n_ready;                  /* in all of them */
     struct program_row status;
     struct wall_time latest;            /* of its journal's rows */
     uint32_t n_by_state[TASK_STATE_NR]; /* of the grid */
@@ -135,15 +142,17 @@ struct core_program {
     uint32_t n_accepted; /* results of the grid, ever: what could be seen of it */
     uint32_t used_slots; /* of this machine */
     uint32_t used_threads;
+    int64_t used_gpus;     /* thousandths */
     uint32_t n_queued;     /* attempts under Slurm, in its queue or running */
     uint64_t served;       /* number of the last start given to it */
     uint32_t stop_below;   /* tasks before this one are still to be ended; 0: none (slices.c) */
     uint32_t retry_from;   /* blocked tasks from there on are still to be tried again; or NOWHERE */
     char *slice_text;      /* why a person asked for either of the two; or NULL */
     uint32_t n_unlaunched; /* attempts in a row that were lost before they ran */
-    int64_t starved_since; /* mono: its head has not fitted since; INT64_MIN: it has */
-    bool verdict_asked;    /* ACT_VERDICT is out */
-    bool verdict_failed;   /* and failed: not asked for again by itself */
+    int64_t starved_since[LANE_NR]; /* mono: the head of the lane has not fitted since; INT64_MIN:
+                                       it has */
+    bool verdict_asked;             /* ACT_VERDICT is out */
+    bool verdict_failed;            /* and failed: not asked for again by itself */
     bool report_asked;
     bool damaged;  /* CORE_DAMAGED came */
     bool withheld; /* CORE_WITHHELD came */
@@ -174,6 +183,10 @@ struct core {
     uint32_t used_threads;
     int64_t used_memory;
     bool full[EXECUTOR_NR]; /* it takes no more attempts for now */
+    struct gpu_state *gpus;
+    uint32_t n_gpus;
+    uint32_t cap_gpus;
+    bool gpus_known; /* CORE_GPUS came */
     uint64_t n_starts;
     bool begun; /* all programs of the store are known, so what is free is known */
     /* during a step */

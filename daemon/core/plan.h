@@ -36,10 +36,14 @@ struct core_apparatus { /* a check outside the grid: check i is task n_cells * n
 
 struct core_plan { /* tasks are cell * n_stages + stage; dependencies stay within a cell */
     uint32_t n_cells;
-    uint32_t n_stages;   /* 1..STAGES_MAX */
-    uint32_t slots;      /* [run] slots of this program; 0: no limit of its own */
-    uint32_t max_queued; /* its attempts under Slurm at once; 0: no limit */
-    int32_t priority;    /* of the program: more is earlier */
+    uint32_t n_stages;       /* 1..STAGES_MAX */
+    uint32_t slots;          /* [run] slots of this program; 0: no limit of its own */
+    uint32_t max_queued;     /* its attempts under Slurm at once; 0: no limit */
+    int32_t priority;        /* of the program: more is earlier */
+    bool gpus_listed;        /* only these GPUs of this machine may be used; else all */
+    const char *const *gpus; /* UUIDs or indices, as gpu_is_named() reads them */
+    size_t n_gpus;
+    const char *gpu_model; /* the model that [pin] gpu demands; NULL: any */
     const struct core_plan_stage *stages;
     const struct core_apparatus *apparatus;
     uint32_t n_apparatus;

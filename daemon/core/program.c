@@ -1,6 +1,7 @@
 /* Carries a program to its end: requests the unsealing of its scores, the verdict and the report,
  * each as soon as it is due and once. A program with a damaged row is shut down here. program_add.c
  * creates programs, pause.c pauses them. */
+#include "daemon/core/gpus.h"
 #include "daemon/core/internal.h"
 
 struct core_program *program_of(struct core *c, uint32_t no)
@@ -90,6 +91,7 @@ void program_free_all(struct core *c)
             free(c->programs[i]->stages);
             free(c->programs[i]->tasks);
             ready_free(c->programs[i]);
+            gpus_free_limits(c->programs[i]);
             free(c->programs[i]);
         }
     }

@@ -5,6 +5,7 @@
  * an end is probed, and every act that was committed but may not have been done is emitted again.
  * added.c has checked before that plan and rows fit together.
  */
+#include "daemon/core/gpus.h"
 #include "daemon/core/internal.h"
 
 static void set_run(struct core_stage *s, const struct core_plan_stage *from)
@@ -24,6 +25,7 @@ static void set_limits(struct core_program *p, const struct core_plan *plan)
     p->slots = plan->slots;
     p->max_queued = plan->max_queued;
     p->priority = plan->priority;
+    gpus_take_limits(p, plan);
 }
 
 /* Deepest stage first; among equals the program's order. */
@@ -203,7 +205,9 @@ void program_add(struct core *c, const struct core_event *ev)
     p->n_grid = plan->n_cells * plan->n_stages;
     p->n_tasks = p->n_grid + plan->n_apparatus;
     set_limits(p, plan);
-    p->starved_since = INT64_MIN;
+    for (int lane = 0; lane < LANE_NR; lane++) {
+        p->starved_since[lane] = INT64_MIN;
+    }
     p->retry_from = NOWHERE;
     if (ev->added.status != NULL) {
         p->status = *ev->added.status;

@@ -1,5 +1,6 @@
-/* Binary heaps: the ready tasks of each program, one for each executor, and the timers of all. A
+/* Binary heaps: the ready tasks of each program, one for each lane, and the timers of all. A
  * task knows its place in both, so any element can be removed in O(log n). */
+#include "daemon/core/gpus.h"
 #include "daemon/core/internal.h"
 
 #define HELD (UINT64_C(1) << 48) /* more than any order of those that may start */
@@ -19,7 +20,7 @@ static uint64_t ready_key(const struct core_program *p, uint32_t task)
 
 static struct ready_queue *queue_of(struct core_program *p, uint32_t task)
 {
-    return &p->ready[task_stage(p, task)->executor];
+    return &p->ready[stage_lane(task_stage(p, task))];
 }
 
 static void ready_place(struct core_program *p, struct ready_queue *q, uint32_t pos, uint32_t task)
@@ -100,16 +101,16 @@ void ready_remove(struct core_program *p, uint32_t task)
     ready_down(p, q, p->tasks[last].ready_pos);
 }
 
-uint32_t ready_head(const struct core_program *p, enum executor_kind executor)
+uint32_t ready_head(const struct core_program *p, enum lane lane)
 {
-    const struct ready_queue *q = &p->ready[executor];
+    const struct ready_queue *q = &p->ready[lane];
     return q->n > 0 ? q->tasks[0] : NOWHERE;
 }
 
 /* Rebuilds the heaps in O(n): opening the gate changes the keys of many tasks at once. */
 static void ready_reorder(struct core_program *p)
 {
-    for (int e = 0; e < EXECUTOR_NR; e++) {
+    for (int e = 0; e < LANE_NR; e++) {
         struct ready_queue *q = &p->ready[e];
         for (uint32_t pos = q->n / 2; pos-- > 0;) {
             ready_down(p, q, pos);
@@ -120,11 +121,11 @@ static void ready_reorder(struct core_program *p)
 /* Every task that was in a queue is put into the one of its stage as it is now. */
 void ready_resort(struct core_program *p)
 {
-    struct ready_queue old[EXECUTOR_NR];
+    struct ready_queue old[LANE_NR];
     memcpy(old, p->ready, sizeof(old));
     memset(p->ready, 0, sizeof(p->ready));
     p->n_ready = 0;
-    for (int e = 0; e < EXECUTOR_NR; e++) {
+    for (int e = 0; e < LANE_NR; e++) {
         for (uint32_t i = 0; i < old[e].n; i++) {
             p->tasks[old[e].tasks[i]].ready_pos = NOWHERE;
         }
@@ -137,7 +138,7 @@ void ready_resort(struct core_program *p)
 
 void ready_free(struct core_program *p)
 {
-    for (int e = 0; e < EXECUTOR_NR; e++) {
+    for (int e = 0; e < LANE_NR; e++) {
         free(p->ready[e].tasks);
     }
 }

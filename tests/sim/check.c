@@ -495,6 +495,7 @@ void check_act(struct sim *s, const struct core_act *act)
     }
     if (act->kind == ACT_START) {
         check_room(s, act);
+        gpus_check_start(s, act);
     }
     if (act->kind == ACT_TERMINATE || act->kind == ACT_KILL) {
         const struct sim_attempt *a = &s->attempts[t->current];

@@ -40,6 +40,14 @@ void check_priority(struct sim *s);                  /* priority.c: the same, be
 void check_end(struct sim *s);                       /* nothing is left to do */
 void check_settle_lazy(struct sim *s, bool survive); /* what was lazy is durable, or lost */
 
+/* gpus.c */
+void gpus_draw(struct sim *s); /* those of the world */
+void gpus_draw_stage(struct sim *s, struct core_plan_stage *st);
+void gpus_list(struct sim *s, struct core_event *ev); /* a CORE_GPUS as it is now */
+void gpus_change(struct sim *s);                      /* soon the core gets one */
+void gpus_use(struct sim *s, const struct placement *at, int sign);
+void gpus_check_start(struct sim *s, const struct core_act *act);
+
 /* journal.c: the lines that the committed rows make, and what they alone bring back. */
 struct sim_journal *journal_new(void);
 void journal_take(struct sim *s, const struct state_row *row);

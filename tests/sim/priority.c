@@ -11,7 +11,7 @@ struct taken {
 
 static bool had_room(const struct core_explanation *e, const struct taken *t)
 {
-    return e->threads <= e->free_threads + t->threads &&
+    return !e->lacks_gpus && e->threads <= e->free_threads + t->threads &&
            (e->free_memory_bytes == INT64_MAX ||
             e->memory_bytes <= e->free_memory_bytes + t->memory_bytes);
 }

@@ -62,6 +62,10 @@ static int all_happened(const struct sim *t)
         (void)fprintf(stderr, "of stages that fail something never came\n");
         return 1;
     }
+    if (t->gpu.n_starts == 0 || t->gpu.n_shared == 0) {
+        (void)fprintf(stderr, "no GPU was used, or none shared\n");
+        return 1;
+    }
     return t->n_behind == 0 || t->n_removed == 0 || t->n_restarts == 0 || t->n_kills == 0 ||
            t->n_unknown == 0 || t->n_early == 0 || t->n_stops == 0;
 }
@@ -75,6 +79,8 @@ static int run_small(uint64_t first, uint64_t n)
     }
     report("200 tasks", &totals, since_ns);
     report_amended(&totals.amended);
+    (void)printf("%llu starts with GPUs, %llu of them on one that another has a share of\n",
+                 (unsigned long long)totals.gpu.n_starts, (unsigned long long)totals.gpu.n_shared);
     (void)printf("%llu pauses for stages that failed, %llu tasks revived, %llu times let fail\n",
                  (unsigned long long)totals.n_failing, (unsigned long long)totals.n_revived,
                  (unsigned long long)totals.n_let_fail);

@@ -46,6 +46,7 @@ static uint32_t new_attempt(struct sim *s, const struct core_act *act)
         .n_lines_left = (int)sim_between(s, 0, 6),
         .threads = stage->threads < s->config.cores ? stage->threads : s->config.cores,
         .memory_bytes = stage->memory_bytes,
+        .placement = sim_task_at(s, act->program, act->task)->attempt.placement,
         .progress = sim_task_at(s, act->program, act->task)->row.best_done,
         .head = p->n_amended,
         .asked = act->task >= p->n_grid ? p->checks[act->task - p->n_grid].version : 0,
@@ -87,6 +88,7 @@ void truth_launch(struct sim *s, uint32_t attempt)
     s->used_slots++;
     s->used_threads += a->threads;
     s->used_memory += a->memory_bytes;
+    gpus_use(s, &a->placement, 1);
     struct core_event ev = event_of(a, CORE_ATTEMPT_UP);
     sim_tell(s, &ev, sim_between(s, 0, 100));
     sim_push(s, s->now_ms + a->interval_ms, SIM_LINE)->attempt = attempt;
@@ -184,6 +186,7 @@ static void die(struct sim *s, struct sim_attempt *a)
     s->used_slots--;
     s->used_threads -= a->threads;
     s->used_memory -= a->memory_bytes;
+    gpus_use(s, &a->placement, -1);
 }
 
 void truth_end(struct sim *s, uint32_t attempt)

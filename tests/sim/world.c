@@ -261,6 +261,7 @@ static void restart(struct sim *s)
         add_program(s, no, false);
     }
     step(s, &(struct core_event){.kind = CORE_ALL_ADDED});
+    gpus_change(s);
 }
 
 /* S9: what the pump does before it commits. Verifying waits neither for rows that may be lost nor
@@ -313,6 +314,9 @@ static void step(struct sim *s, struct core_event *ev)
         s->config.cores = ev->machine.cores;
         s->config.slots = ev->machine.slots;
         s->config.memory_bytes = ev->machine.memory_bytes;
+    }
+    if (ev->kind == CORE_GPUS) {
+        gpus_list(s, ev);
     }
     core_out_clear(&s->out);
     core_step(s->core, ev, &s->out);
@@ -384,6 +388,7 @@ static void plan(struct sim *s, struct sim_program *p, uint32_t n_tasks)
         st->crashes = (uint32_t)sim_between(s, 1, 5);
         st->attempts = (uint32_t)sim_between(s, 3, 50);
         st->deadline_ms[SECTION_STEP] = sim_between(s, 0, 1) * 120000;
+        gpus_draw_stage(s, st);
     }
     for (uint32_t i = p->n_stages; i-- > 0;) { /* what a counted stage comes after counts, too */
         for (size_t d = 0; p->stages[i].counted && d < p->stages[i].n_after; d++) {
@@ -417,6 +422,7 @@ static void begin(struct sim *s, const struct sim_config *config)
         .start_bad = (unsigned)sim_between(s, 0, 50),
         .person = (unsigned)sim_between(s, 0, config->full_checks ? 100 : 10),
     };
+    gpus_draw(s);
     s->core = core_create(&s->config);
     s->n_programs = config->full_checks ? (uint32_t)sim_between(s, 1, 3) : 1;
     s->programs = xcalloc(s->n_programs, sizeof(*s->programs));
@@ -428,6 +434,7 @@ static void begin(struct sim *s, const struct sim_config *config)
         add_program(s, no, true);
     }
     step(s, &(struct core_event){.kind = CORE_ALL_ADDED});
+    gpus_change(s);
 }
 
 static bool all_reported(const struct sim *s)
@@ -497,6 +504,7 @@ static void calm_down(struct sim *s)
         return;
     }
     s->quiet = true;
+    gpus_change(s);
     for (uint32_t no = 1; no <= s->n_programs; no++) {
         struct core_event ev = {.kind = CORE_RESUME, .program = no};
         sim_tell_surely(s, &ev, 0);
@@ -547,6 +555,9 @@ void sim_run(const struct sim_config *config, struct sim *totals)
         if (!s.quiet && rng_below(&s.rng, 10000) < s.odds.person) {
             people_ask(&s);
         }
+        if (s.gpu.n > 0 && !s.quiet && rng_below(&s.gpu.rng, 200) == 0) {
+            gpus_change(&s);
+        }
         if (!s.quiet && sim_chance(&s, 1)) {
             s.wall_shift_ms = sim_between(&s, -86400000, 86400000);
         }
@@ -567,6 +578,8 @@ void sim_run(const struct sim_config *config, struct sim *totals)
     totals->n_behind += s.n_behind;
     totals->n_removed += s.n_removed;
     totals->n_let_fail += s.n_let_fail;
+    totals->gpu.n_starts += s.gpu.n_starts;
+    totals->gpu.n_shared += s.gpu.n_shared;
     add_totals(&totals->amended, &s.amended);
     for (size_t i = 0; i < FATE_NR; i++) {
         totals->n_by_fate[i] += s.n_by_fate[i];

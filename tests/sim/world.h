@@ -14,6 +14,7 @@
 #include "daemon/core/core.h"
 #include "daemon/core/explain.h"
 #include "tests/sim/amend.h"
+#include "tests/sim/gpus.h"
 
 #define SIM_STAGES_MAX 5
 
@@ -69,6 +70,7 @@ struct sim_attempt {
     bool was_told;
     uint32_t threads;
     int64_t memory_bytes;
+    struct placement placement;
     uint32_t head;    /* amendments of its program when it began */
     uint32_t asked;   /* of an apparatus check: its version then */
     uint32_t metrics; /* that its result has, as bits */
@@ -163,6 +165,7 @@ struct sim {
     uint32_t used_slots; /* by attempts that really live */
     uint32_t used_threads;
     int64_t used_memory;
+    struct sim_gpus gpu;
     uint64_t n_steps;
     uint64_t n_restarts;
     uint64_t n_starts;

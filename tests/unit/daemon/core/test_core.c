@@ -153,7 +153,7 @@ static void test_disk(void **state)
     struct core_explanation e;
     struct strbuf text = STRBUF_INIT;
     assert_true(core_explain(d.core, 1, 0, &e));
-    core_explanation_text(&e, (struct mono_time){0}, &text);
+    core_explanation_text(d.core, &e, (struct mono_time){0}, &text);
     assert_string_equal(text.buf, "its program is paused: no room on the disk");
     strbuf_release(&text);
     driver_step(&d, (struct core_event){.kind = CORE_CANCEL, .program = 1, .task = 2});
@@ -204,7 +204,7 @@ static void test_backoff_and_wall_clock(void **state)
         assert_true(core_explain(d.core, 1, 0, &e));
         assert_int_equal(e.wait_due_ms, due);
         e.why = WHY_BACKOFF;
-        core_explanation_text(&e, (struct mono_time){due - 2500}, &text);
+        core_explanation_text(d.core, &e, (struct mono_time){due - 2500}, &text);
         assert_string_equal(text.buf, "is tried again in 2.5 s");
         strbuf_release(&text);
         d.now_ms += due_ms[i];
@@ -475,7 +475,7 @@ static void test_priority(void **state)
     assert_true(core_explain(d.core, 2, 0, &e));
     assert_int_equal(e.why, WHY_PRIORITY);
     assert_int_equal(e.ahead, 3);
-    core_explanation_text(&e, (struct mono_time){0}, &text);
+    core_explanation_text(d.core, &e, (struct mono_time){0}, &text);
     assert_string_equal(text.buf, "waits behind a program of higher priority (7, its own is -5)");
     strbuf_release(&text);
     assert_int_equal(core_program_ahead(d.core, 2), 3);
@@ -529,7 +529,7 @@ static void test_room(void **state)
     struct core_explanation e;
     struct strbuf text = STRBUF_INIT;
     assert_true(core_explain(d.core, 1, 1, &e));
-    core_explanation_text(&e, (struct mono_time){0}, &text);
+    core_explanation_text(d.core, &e, (struct mono_time){0}, &text);
     assert_string_equal(text.buf, "waits for cores: needs 4, 0 free");
     strbuf_release(&text);
     driver_release(&d);

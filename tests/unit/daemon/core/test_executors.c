@@ -161,6 +161,7 @@ static void test_moved(void **state)
     driver_add(&d, 1, &plan);
     assert_int_equal(n_starts(&d), 1);
     stages[0].executor = EXECUTOR_LOCAL;
+    stages[0].gpu_thousandths = 0;
     ev.added.plan = plan;
     driver_step(&d, ev);
     assert_int_equal(n_starts(&d), 1);
