@@ -5,6 +5,8 @@
 
 #include "base/gpu_list.h"
 
+#define GPU_ASK_MS 10000 /* longer than a driver takes that wakes eight GPUs */
+
 /* Runs prereg-gpus, which is beside the executable of this process, for at most `limit_ms`, and
  * fills *out; its environment is that of this process. A machine without GPUs has an empty list.
  * *notes gets what the helper remarks, a line each; NULL is fine. ERR_TIMEOUT when a driver does

@@ -7,8 +7,10 @@
 
 #include <stdlib.h>
 
+#include "base/gpu_ask.h"
 #include "base/json.h"
 #include "ctl/load.h"
+#include "prereg/program/gpu_needs.h"
 #include "prereg/program/input_reads.h"
 
 /* Drops everything but the diagnostics. */
@@ -99,6 +101,27 @@ static int ask_workers(struct proof *proof, const struct proof_premises *x, stru
     return 0;
 }
 
+/* GPUs that [run] asks for and this machine lacks. A warning: the daemon may be that of another. */
+static void check_gpus(struct proof *proof, const struct plan_program *p)
+{
+    struct gpu_list list = {0};
+    struct err err;
+    if (p->pin_gpu != NULL && !gpu_needs_any(p)) {
+        diag_add(&proof->diag, DIAG_WARNING, p->pin_gpu_place.line, p->pin_gpu_place.column,
+                 "pin.gpu: no stage asks for GPUs of this machine (gpus of [run.STAGE])");
+    }
+    if (!gpu_needs_any(p)) {
+        return;
+    }
+    if (gpu_ask(GPU_ASK_MS, &list, NULL, &err) != 0) {
+        diag_add(&proof->diag, DIAG_WARNING, 0, 0,
+                 "[run] asks for GPUs, and those of this machine are not known: %s", err.msg);
+    } else {
+        gpu_needs_check(p, &list, DIAG_WARNING, &proof->diag);
+    }
+    gpu_list_release(&list);
+}
+
 /* The proofs of truthtable/: all of them where the decision is sound, else what rests on sound
  * parts alone. */
 static int prove_decision(struct proof *proof, const struct proof_premises *x, struct err *err)
@@ -139,6 +162,9 @@ static int prove(struct proof *proof, const struct proof_premises *x, struct err
         !no_run && files_hold && x->sound->tasks && x->sound->run ? ask_workers(proof, x, err) : 0;
     if (rc != 0) {
         return rc;
+    }
+    if (!no_run && x->sound->run) {
+        check_gpus(proof, x->program);
     }
     /* with --no-run this becomes a note */
     if (x->sound->measures && x->sound->tasks && (no_run || proof->described)) {

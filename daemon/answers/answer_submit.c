@@ -14,6 +14,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/find_program.h"
+#include "base/gpu_ask.h"
 #include "base/json.h"
 #include "base/layout.h"
 #include "base/log.h"
@@ -29,6 +30,7 @@
 #include "prereg/lock/lock.h"
 #include "prereg/lock/lock_sign.h"
 #include "prereg/lock/object.h"
+#include "prereg/program/gpu_needs.h"
 #include "prereg/task/describe.h"
 #include "truthtable/condition/table_rows.h"
 #include "truthtable/prove/check.h"
@@ -208,6 +210,26 @@ static int check_memory(struct submit_job *j)
     return rc;
 }
 
+/* What no GPU of this machine can ever grant is refused now, and not after hours of waiting. */
+static int check_gpus(struct submit_job *j)
+{
+    const struct plan_program *p = j->bundle->program;
+    struct gpu_list list = {0};
+    struct diag diag;
+    if (!gpu_needs_any(p)) {
+        return 0;
+    }
+    if (gpu_ask(GPU_ASK_MS, &list, NULL, &j->err) != 0) {
+        return err_wrap(&j->err, "[run] asks for GPUs, and those of this machine are not known");
+    }
+    diag_init(&diag, j->path);
+    gpu_needs_check(p, &list, DIAG_ERROR, &diag);
+    int rc = diag_result(&diag, &j->err);
+    diag_release(&diag);
+    gpu_list_release(&list);
+    return rc;
+}
+
 /* Every factor is used by a task. */
 static int check_taken(struct submit_job *j)
 {
@@ -261,8 +283,10 @@ static int check_submitted(struct submit_job *j)
     if ((rc = table_is_total(j->bundle->program, &j->err)) != 0 || (rc = check_taken(j)) != 0) {
         return rc;
     }
-    rc = check_executors(j);
-    return rc != 0 ? rc : check_memory(j);
+    if ((rc = check_executors(j)) != 0 || (rc = check_memory(j)) != 0) {
+        return rc;
+    }
+    return check_gpus(j);
 }
 
 /* The target and its parent must belong to this user alone; the folder above them may be shared, as

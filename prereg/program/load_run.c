@@ -130,6 +130,22 @@ static void load_gpus(struct load *l, const struct toml_node *t, struct stage_ru
     }
 }
 
+/* What preregd sets for the GPUs that it, or Slurm, gives: the stage's own value would win. */
+static void check_gpu_environment(struct load *l, const struct plan_stage *s)
+{
+    static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
+                                        "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
+                                        "GPU_DEVICE_ORDINAL"};
+    for (size_t i = 0; i < ARRAY_LEN(names) && s->run.gpu_thousandths > 0; i++) {
+        if (json_member(s->env, names[i]) != NULL) {
+            diag_add(l->diag, DIAG_ERROR, s->run.gpus_place.line, s->run.gpus_place.column,
+                     "run.%s.gpus: the stage's env sets %s, so its attempts would not use the GPUs "
+                     "that they are given; remove one of the two",
+                     s->name, names[i]);
+        }
+    }
+}
+
 /* The keys of [run.STAGE] alone. */
 static void load_stage_keys(struct load *l, const struct toml_node *t, struct plan_stage *s)
 {
@@ -245,6 +261,7 @@ void load_run(struct load *l)
             check_stage_keys(l, own);
             load_shared_keys(l, own, &s->run);
             load_stage_keys(l, own, s);
+            check_gpu_environment(l, s);
         }
     }
 }

@@ -88,10 +88,11 @@ void load_forecasts(struct load *l)
     }
 }
 
-/* files: more files to pin; workers: what happens when a worker has changed. */
+/* files: more files to pin; workers: what happens when a worker has changed; gpu: the model of GPU
+ * that is part of the apparatus. */
 void load_pin(struct load *l)
 {
-    static const char *const keys[] = {"files", "workers"};
+    static const char *const keys[] = {"files", "workers", "gpu"};
     static const char *const workers[] = {"refuse", "record", NULL};
     struct plan_program *p = l->p;
     const struct toml_node *t = load_member(l, l->root, "pin", TOML_TABLE);
@@ -102,6 +103,9 @@ void load_pin(struct load *l)
     size_t word = 0;
     (void)load_word(l, t, "workers", workers, &word);
     p->pin_workers_record = word == 1;
+    if (load_text(l, t, "gpu", false, &p->pin_gpu)) {
+        p->pin_gpu_place = load_place(toml_member(t, "gpu"));
+    }
     const struct toml_node *files = load_member(l, t, "files", TOML_ARRAY);
     if (files == NULL) {
         return;

@@ -72,6 +72,8 @@ struct plan_program {
     const char **pin_files;
     size_t n_pin_files;
     bool pin_workers_record; /* [pin] workers = "record" */
+    const char *pin_gpu;     /* [pin] gpu: the model that attempts with GPUs run on; or NULL */
+    struct place pin_gpu_place;
     bool sign_required;
     struct run_settings run;
 
