@@ -125,17 +125,19 @@ static int read_process(const cJSON *o, struct gpu *g, struct err *err)
     if (p == NULL) {
         return err_set(err, ERR_RANGE, "more than %d processes", GPU_PROCESS_MAX);
     }
-    rc = read_number(o, "memory_bytes", (int64_t[]){0, GPU_MEMORY_MAX}, &p->memory_bytes, err);
-    rc = rc != 0 ? rc : read_line(o, "name", p->name, sizeof(p->name), err);
-    rc = rc != 0 ? rc : read_line(o, "user", p->user, sizeof(p->user), err);
-    rc = rc != 0 ? rc : read_mark(o, &p->mark, err);
-    rc = rc != 0 ? rc : json_opt_string(o, "attempt", &attempt, err);
-    if (rc == 0 && attempt != NULL && !uuid_is_valid(attempt)) {
-        rc = err_set(err, ERR_SYNTAX, "\"attempt\" is not a UUID");
-    } else if (rc == 0 && attempt != NULL) {
-        (void)snprintf(p->attempt, sizeof(p->attempt), "%s", attempt);
+    const int64_t memory[2] = {0, GPU_MEMORY_MAX};
+    if ((rc = read_number(o, "memory_bytes", memory, &p->memory_bytes, err)) != 0 ||
+        (rc = read_line(o, "name", p->name, sizeof(p->name), err)) != 0 ||
+        (rc = read_line(o, "user", p->user, sizeof(p->user), err)) != 0 ||
+        (rc = read_mark(o, &p->mark, err)) != 0 ||
+        (rc = json_opt_string(o, "attempt", &attempt, err)) != 0 || attempt == NULL) {
+        return rc;
     }
-    return rc;
+    if (!uuid_is_valid(attempt)) {
+        return err_set(err, ERR_SYNTAX, "\"attempt\" is not a UUID");
+    }
+    (void)snprintf(p->attempt, sizeof(p->attempt), "%s", attempt);
+    return 0;
 }
 
 static int read_processes(const cJSON *o, struct gpu *g, struct err *err)
@@ -203,17 +205,21 @@ static int read_gpu(const cJSON *o, struct gpu *g, struct err *err)
     if (!cJSON_IsObject(o)) {
         return err_set(err, ERR_SYNTAX, "expected an object");
     }
-    int rc = read_identity(o, g, err);
-    rc = rc != 0 ? rc : read_vendor(o, g, err);
-    rc = rc != 0 ? rc : read_number(o, "index", (int64_t[]){0, INDEX_MAX}, &g->index, err);
-    rc = rc != 0 ? rc : read_number(o, "memory_bytes", memory, &g->memory_bytes, err);
-    rc = rc != 0 ? rc : read_number(o, "free_bytes", memory, &g->free_bytes, err);
-    rc = rc != 0 ? rc : read_line(o, "driver", g->driver, sizeof(g->driver), err);
-    if (rc == 0 && ecc != NULL && !cJSON_IsNull(ecc)) {
-        rc = json_opt_bool(o, "ecc", &on, err);
+    int rc = 0;
+    if ((rc = read_identity(o, g, err)) != 0 || (rc = read_vendor(o, g, err)) != 0 ||
+        (rc = read_number(o, "index", (int64_t[]){0, INDEX_MAX}, &g->index, err)) != 0 ||
+        (rc = read_number(o, "memory_bytes", memory, &g->memory_bytes, err)) != 0 ||
+        (rc = read_number(o, "free_bytes", memory, &g->free_bytes, err)) != 0 ||
+        (rc = read_line(o, "driver", g->driver, sizeof(g->driver), err)) != 0) {
+        return rc;
+    }
+    if (ecc != NULL && !cJSON_IsNull(ecc)) {
+        if ((rc = json_opt_bool(o, "ecc", &on, err)) != 0) {
+            return rc;
+        }
         g->ecc = on;
     }
-    return rc != 0 ? rc : read_processes(o, g, err);
+    return read_processes(o, g, err);
 }
 
 static int read_all(const cJSON *v, struct gpu_list *out, struct err *err)
@@ -226,7 +232,9 @@ static int read_all(const cJSON *v, struct gpu_list *out, struct err *err)
     {
         struct gpu *g = NULL;
         int rc = gpu_list_add(out, &g, err);
-        rc = rc != 0 ? rc : read_gpu(item, g, err);
+        if (rc == 0) {
+            rc = read_gpu(item, g, err);
+        }
         if (rc == 0 && gpu_list_find(out, g->uuid) != g) {
             rc = err_set(err, ERR_SYNTAX, "\"uuid\": %s is duplicated", g->uuid);
         }
@@ -237,17 +245,28 @@ static int read_all(const cJSON *v, struct gpu_list *out, struct err *err)
     return 0;
 }
 
+int gpu_list_from_json(const cJSON *v, struct gpu_list *out, struct err *err)
+{
+    *out = (struct gpu_list){0};
+    int rc = read_all(v, out, err);
+    if (rc != 0) {
+        gpu_list_release(out);
+    }
+    return rc;
+}
+
 int gpu_list_read(const char *text, size_t len, struct gpu_list *out, struct err *err)
 {
     cJSON *v = NULL;
     *out = (struct gpu_list){0};
-    int rc = len > GPU_JSON_MAX ? err_set(err, ERR_RANGE, "more than %zu KiB", GPU_JSON_MAX >> 10)
-                                : json_parse(text, len, &v, err);
-    rc = rc != 0 ? rc : read_all(v, out, err);
-    cJSON_Delete(v);
-    if (rc != 0) {
-        gpu_list_release(out);
+    if (len > GPU_JSON_MAX) {
+        return err_set(err, ERR_RANGE, "more than %zu KiB", GPU_JSON_MAX >> 10);
     }
+    int rc = json_parse(text, len, &v, err);
+    if (rc == 0) {
+        rc = gpu_list_from_json(v, out, err);
+    }
+    cJSON_Delete(v);
     return rc;
 }
 
@@ -301,12 +320,18 @@ static cJSON *gpu_json(const struct gpu *g)
     return o;
 }
 
-int gpu_list_write(const struct gpu_list *list, struct strbuf *out, struct err *err)
+cJSON *gpu_list_json(const struct gpu_list *list)
 {
     cJSON *v = json_array();
     for (size_t i = 0; i < list->n; i++) {
         json_push(v, gpu_json(&list->items[i]));
     }
+    return v;
+}
+
+int gpu_list_write(const struct gpu_list *list, struct strbuf *out, struct err *err)
+{
+    cJSON *v = gpu_list_json(list);
     int rc = json_line(v, out, err);
     cJSON_Delete(v);
     return rc;

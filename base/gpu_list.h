@@ -8,6 +8,7 @@
 #ifndef BASE_GPU_LIST_H
 #define BASE_GPU_LIST_H
 
+#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -71,7 +72,10 @@ const struct gpu *gpu_list_find(const struct gpu_list *list, const char *uuid);
 /* Reads an array of GPUs. Needed of each: uuid and model; the others have defaults ("index": its
  * place). *out is empty after an error, which names GPU and member. */
 int gpu_list_read(const char *text, size_t len, struct gpu_list *out, struct err *err) MUST_CHECK;
-/* The other way: appends an array on one line. */
+int gpu_list_from_json(const cJSON *v, struct gpu_list *out, struct err *err) MUST_CHECK;
+/* The other way. The caller deletes it. */
+cJSON *gpu_list_json(const struct gpu_list *list);
+/* Appends it on one line. */
 int gpu_list_write(const struct gpu_list *list, struct strbuf *out, struct err *err) MUST_CHECK;
 
 /* Whether `word` names this GPU: its index, its UUID, or the beginning of its UUID with at least

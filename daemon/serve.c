@@ -33,6 +33,7 @@
 #include "daemon/rpc/server.h"
 #include "daemon/shared_state.h"
 #include "daemon/shell/attempts.h"
+#include "daemon/shell/gpu_watch.h"
 #include "daemon/shell/load.h"
 #include "daemon/shell/shell.h"
 #include "daemon/tenure/keeper.h"
@@ -116,6 +117,7 @@ static void on_committed(void *ctx, const struct state_row *rows, size_t n)
             mirror_attempt(sh, &rows[i]);
         }
     }
+    gpu_watch_note(sh);
     server_note_change(sh->server);
 }
 
@@ -258,6 +260,7 @@ static void stop(struct shell *sh)
     }
     history_check_close(sh);
     counted_close(sh);
+    gpu_watch_close(sh);
     uv_close((uv_handle_t *)&sh->tick, NULL);
     uv_close((uv_handle_t *)&sh->disk, NULL);
     uv_close((uv_handle_t *)&sh->on_term, NULL);
@@ -288,6 +291,7 @@ static int open_loop(struct shell *sh, struct err *err)
     (void)uv_timer_init(&sh->loop, &sh->tick);
     (void)uv_timer_init(&sh->loop, &sh->disk);
     counted_open(sh);
+    gpu_watch_open(sh);
     (void)uv_signal_init(&sh->loop, &sh->on_term);
     (void)uv_signal_init(&sh->loop, &sh->on_int);
     (void)uv_signal_init(&sh->loop, &sh->on_usr2);
@@ -423,6 +427,7 @@ static void release_all(struct shell *sh)
     }
     free(sh->unloaded);
     key_map_release(&sh->attempt_map);
+    gpu_watch_free(sh);
     free(sh->read_buffer);
     free(sh->state);
 }
@@ -437,6 +442,7 @@ static int run(struct shell *sh, const struct shared_state *shared, struct err *
     if (rc == 0) {
         sweep_state(sh->state);
         shell_watch_disk(sh);
+        gpu_watch_start(sh);
         log_info("serving %s (%s, pid %ld, %u cores)", sh->state, PREREGD_VERSION, (long)getpid(),
                  sh->config.cores);
     } else {

@@ -280,6 +280,7 @@ static const struct {
     {"memory", "wait for memory"},
     {"queue", "wait for a place in Slurm"},
     {"priority", "wait behind a program of higher priority"},
+    {"gpus", "wait for GPUs"},
     {"dependency", "wait for an earlier stage"},
     {"backoff", "wait before the next attempt"},
     {"paused", "wait because the program is paused"},
@@ -389,6 +390,12 @@ static void status_not_running(struct strbuf *sb, const struct term *t, const cJ
         out_line(sb, behind);
     }
     if (list != NULL && list->child != NULL) {
+        strbuf_addc(sb, '\n');
+    }
+    const char *gpus = answer_text(summary, "gpus_why", NULL);
+    if (gpus != NULL) {
+        strbuf_adds(sb, "the next of them ");
+        out_line(sb, gpus);
         strbuf_addc(sb, '\n');
     }
 }

@@ -17,6 +17,7 @@
 #include "daemon/core/explain.h"
 #include "daemon/program/apparatus.h"
 #include "daemon/shell/attempts.h"
+#include "daemon/shell/gpu_watch.h"
 #include "daemon/shell/verdict_job.h"
 #include "prereg/program/input_reads.h"
 #include "prereg/program/verdict_kind.h"
@@ -174,6 +175,27 @@ static const char *paused_by(const struct shell *sh, const struct hosted *h, str
                              : hosted_paused_by(h); /* a pause means nothing after the verdict */
 }
 
+/* Also why, unless text is NULL. */
+static uint32_t n_waiting_for_gpus(const struct shell *sh, const struct hosted *h,
+                                   struct strbuf *text)
+{
+    const uint32_t n = core_n_waiting_for_gpus(sh->core, h->no, text);
+    const char *fault = gpu_watch_fault(sh);
+    if (n > 0 && fault != NULL && text != NULL) {
+        strbuf_addf(text, "; the GPUs cannot be listed: %s", fault);
+    }
+    return n;
+}
+
+static void put_gpus_why(cJSON *o, const struct shell *sh, const struct hosted *h)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err ignored;
+    const bool waits = paused_by(sh, h, &ignored) == NULL && n_waiting_for_gpus(sh, h, &text) > 0;
+    json_put_string(o, "gpus_why", waits ? text.buf : NULL);
+    strbuf_release(&text);
+}
+
 /* Why open tasks are not running, as counts for each reason. */
 static cJSON *not_running_json(const struct shell *sh, const struct hosted *h)
 {
@@ -188,7 +210,14 @@ static cJSON *not_running_json(const struct shell *sh, const struct hosted *h)
     const char *by = paused_by(sh, h, &why);
     bool disk = by != NULL && strcmp(by, "no_space") == 0;
     const bool behind = by == NULL && core_program_ahead(sh->core, h->no) != UINT32_MAX;
-    push_why(list, disk ? "disk" : by != NULL ? "paused" : behind ? "priority" : "slots", ready);
+    const uint32_t gpus = by == NULL ? n_waiting_for_gpus(sh, h, NULL) : 0;
+    push_why(list, "gpus", gpus < ready ? gpus : ready);
+    push_why(list,
+             disk         ? "disk"
+             : by != NULL ? "paused"
+             : behind     ? "priority"
+                          : "slots",
+             gpus < ready ? ready - gpus : 0);
     return list;
 }
 
@@ -383,6 +412,7 @@ cJSON *summary_json(const struct shell *sh, const struct hosted *h)
     json_put(o, "elsewhere", elsewhere_json(sh, h));
     const struct hosted *ahead = shell_program(sh, core_program_ahead(sh->core, h->no));
     json_put_string(o, "behind", ahead == NULL ? NULL : ahead->id);
+    put_gpus_why(o, sh, h);
     json_put(o, "verdict", verdict_json(h));
     char *report = path_join(h->folder, LAYOUT_IN_REPORT(LAYOUT_REPORT_HTML));
     const bool has_report = h->report_ready || (h->status.reported && shell_has_report(h));

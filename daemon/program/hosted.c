@@ -74,6 +74,10 @@ void plan_init(struct core_plan *plan, const struct plan_program *p, const struc
                                .slots = (uint32_t)p->run.slots,
                                .max_queued = (uint32_t)p->run.slurm.max_queued,
                                .priority = (int32_t)p->run.priority,
+                               .gpus_listed = !p->run.gpus_auto,
+                               .gpus = p->run.gpus,
+                               .n_gpus = p->run.n_gpus,
+                               .gpu_model = p->pin_gpu,
                                .stages = stages,
                                .apparatus = plan_checks(p, h),
                                .n_apparatus = (uint32_t)h->n_checks};

@@ -383,7 +383,10 @@ static int add_spec(const struct prepare *p, char *const *argv, struct strbuf *o
     }
     task_environment(s, folder, add_variable, &sink);
     free(folder);
+    gpu_grant_environment(&p->gpus, s, add_variable, &sink);
+    spec.gpus = p->gpus.given;
     int rc = shim_spec_text(&spec, out, err);
+    spec.gpus = (struct gpu_list){0}; /* borrowed */
     shim_spec_release(&spec);
     return rc;
 }
@@ -463,6 +466,11 @@ static int check_all(const struct prepare *p, char ***argv, enum core_start_fail
         *why = rc == ERR_LOCK        ? START_FAILED_LOCK
                : rc == ERR_NOT_FOUND ? START_FAILED_MISSING
                                      : START_FAILED_HOST;
+        return rc;
+    }
+    rc = gpu_grant_check(&p->gpus, p->bundle->program->pin_gpu, err);
+    if (rc != 0) {
+        *why = rc == ERR_LOCK ? START_FAILED_DRIFT : START_FAILED_HOST;
         return rc;
     }
     rc = prepare_check_room(p->hosted->folder, 10, err);

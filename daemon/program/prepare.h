@@ -6,6 +6,7 @@
 #ifndef DAEMON_PROGRAM_PREPARE_H
 #define DAEMON_PROGRAM_PREPARE_H
 
+#include "daemon/program/gpu_grant.h"
 #include "daemon/program/hosted.h"
 #include "daemon/program/inputs.h"
 #include "prereg/task/task.h"
@@ -25,6 +26,7 @@ struct prepare {
     int64_t grace_ms;
     enum executor_kind executor; /* where it will run */
     bool shared;                 /* hosts share the state folder */
+    struct gpu_grant gpus;       /* what its placement names, as of when this began */
 };
 
 /* Prepares the folder and appends the shim's spec (shim/files.h) to `spec`. On failure *why has its

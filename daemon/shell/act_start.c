@@ -13,6 +13,7 @@
 #include "daemon/program/cells.h"
 #include "daemon/program/prepare.h"
 #include "daemon/shell/attempts.h"
+#include "daemon/shell/gpu_watch.h"
 
 struct start_job {
     struct job job;
@@ -97,6 +98,7 @@ static void on_prepared(struct job *job)
         hand_over(j);
     }
     bundle_unref(j->prepare.bundle);
+    gpu_grant_release(&j->prepare.gpus);
     inputs_release(&j->prepare.inputs);
     strbuf_release(&j->spec);
     free(j->folder);
@@ -136,6 +138,7 @@ void shell_start_attempt(struct shell *sh, const struct core_act *act)
                                   .shared = sh->keeper != NULL};
     if (a != NULL) {
         j->prepare.executor = a->row.placement.executor;
+        gpu_grant_fill(&j->prepare.gpus, &a->row.placement, gpu_watch_list(sh));
     }
     j->why = START_FAILED_LOCK;
     j->rc = inputs_collect(sh->store, h, act->task, &j->prepare.inputs, &j->err);

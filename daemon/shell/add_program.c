@@ -11,6 +11,7 @@
 #include "daemon/core/explain.h"
 #include "daemon/program/mirror.h"
 #include "daemon/shell/attempts.h"
+#include "daemon/shell/gpu_watch.h"
 
 static void make_room(struct shell *sh, uint32_t no)
 {
@@ -126,6 +127,7 @@ int shell_add_program(struct shell *sh, struct hosted *h, const struct store_pro
         }
         if (rc == 0) {
             journal_run(sh, h);
+            gpu_watch_note(sh);
         }
     } else {
         sh->programs[h->no] = NULL;

@@ -189,6 +189,17 @@ static void put_said(cJSON *o, const char *folder, int64_t threads)
     free(path);
 }
 
+/* Only of an attempt that was given some. */
+static void put_gpus(cJSON *o, const char *folder, const char *id)
+{
+    struct gpu_list gpus;
+    shim_start_gpus(folder, id, &gpus);
+    if (gpus.n > 0) {
+        json_put(o, "gpus", gpu_list_json(&gpus));
+    }
+    gpu_list_release(&gpus);
+}
+
 /* Where an attempt ran, from its start.json. All null if that file is gone. */
 static void put_place(cJSON *o, const struct provenance *p, const struct provenance_attempt *a)
 {
@@ -201,6 +212,7 @@ static void put_place(cJSON *o, const struct provenance *p, const struct provena
     put_text_or_null(o, "cpu", known ? start.cpu : NULL);
     put_text_or_null(o, "worker", known ? start.worker : NULL);
     put_said(o, folder, known ? start.threads : -1);
+    put_gpus(o, folder, a->row.id);
     free(folder);
 }
 

@@ -61,6 +61,7 @@ struct shell {
     struct key_map attempt_map;    /* the same by key, without those that are closing */
     uv_timer_t tick;               /* of attempts.c; runs while there are any */
     uv_timer_t disk;               /* of disk.c */
+    struct gpu_watch *gpus;        /* of gpu_watch.c */
     struct counted_reader *reader; /* of counted_losses.c; NULL when stopping */
     uv_signal_t on_term;
     uv_signal_t on_int;

@@ -69,6 +69,7 @@ void shim_spec_release(struct shim_spec *s)
     free(s->exec);
     list_free(s->argv, s->n_argv);
     list_free(s->env, s->n_env);
+    gpu_list_release(&s->gpus);
     *s = (struct shim_spec){0};
 }
 
@@ -79,6 +80,14 @@ static cJSON *strings_json(char *const *list, size_t n)
         json_push_string(a, list[i]);
     }
     return a;
+}
+
+/* Left out where there are none. */
+static void put_gpus(cJSON *o, const struct gpu_list *gpus)
+{
+    if (gpus != NULL && gpus->n > 0) {
+        json_put(o, "gpus", gpu_list_json(gpus));
+    }
 }
 
 int shim_spec_text(const struct shim_spec *s, struct strbuf *out, struct err *err)
@@ -99,6 +108,7 @@ int shim_spec_text(const struct shim_spec *s, struct strbuf *out, struct err *er
     if (s->takes_job) {
         json_put_bool(o, "takes_job", true);
     }
+    put_gpus(o, &s->gpus);
     int rc = json_line(o, out, err);
     if (rc == 0 && out->len > LAYOUT_START_MAX) {
         rc = err_set(err, ERR_RANGE,
@@ -182,7 +192,8 @@ static int spec_read_rest(const cJSON *o, struct shim_spec *out, struct err *err
     int rc = json_opt_int(o, "threads", 0, INT32_MAX, &out->threads, err);
     rc = rc != 0 ? rc : json_opt_string(o, "worker", &worker, err);
     copy_text(out->worker, sizeof(out->worker), worker);
-    return rc;
+    const cJSON *gpus = json_member(o, "gpus");
+    return rc != 0 || gpus == NULL ? rc : gpu_list_from_json(gpus, &out->gpus, err);
 }
 
 /* From its beginning, wherever its writer left the offset. */
@@ -318,6 +329,7 @@ static void put_shim(cJSON *o, const struct shim_start *s)
     json_put_string(o, "cpu", s->cpu);
     json_put_int(o, "threads", s->threads);
     json_put_string(o, "worker", s->worker);
+    put_gpus(o, s->gpus);
 }
 
 /* Room for the last two members, and for the blanks. */
@@ -404,6 +416,18 @@ static int open_start(const char *folder, const char *attempt, cJSON **out, stru
         rc = err_set(err, ERR_NOT_FOUND, "it was never started");
     }
     return rc;
+}
+
+void shim_start_gpus(const char *folder, const char *attempt, struct gpu_list *out)
+{
+    cJSON *o = NULL;
+    struct err ignored;
+    *out = (struct gpu_list){0};
+    if (open_start(folder, attempt, &o, &ignored) == 0) {
+        const cJSON *gpus = json_member(o, "gpus");
+        (void)!(gpus == NULL ? 0 : gpu_list_from_json(gpus, out, &ignored));
+    }
+    cJSON_Delete(o);
 }
 
 int shim_start_read(const char *folder, const char *attempt, struct shim_start *out,

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/err.h"
+#include "base/gpu_list.h"
 #include "base/strbuf.h"
 #include "base/uuid.h"
 #include "daemon/shim/pid.h"
@@ -43,6 +44,7 @@ struct shim_spec {
                                      obeys current-attempt (cluster.h) */
     bool takes_job;               /* the job's environment is the worker's, where env has no such
                                      name: lines of [run.slurm] setup have made it */
+    struct gpu_list gpus;         /* that it is given, for start.json */
 };
 
 /* Frees what the functions below added; all zero afterwards. */
@@ -71,6 +73,7 @@ struct shim_start {
     int64_t threads; /* that the worker was given; -1 unknown */
     char worker[DIGEST_HEX_SIZE];
     char cgroup[SHIM_CGROUP_SIZE]; /* of the attempt; "" none */
+    const struct gpu_list *gpus;   /* only when it is written; or NULL */
     char time[WALL_TEXT_SIZE];
 };
 
@@ -88,6 +91,9 @@ int shim_start_finish(int fd, struct strbuf *text, bool reserved,
  * torn or not of this attempt. */
 int shim_start_read(const char *folder, const char *attempt, struct shim_start *out,
                     struct err *err) MUST_CHECK;
+
+/* The GPUs that start.json, or exit.json, names; none when it is not there or names none. */
+void shim_start_gpus(const char *folder, const char *attempt, struct gpu_list *out);
 
 enum shim_reason {
     SHIM_EXITED,

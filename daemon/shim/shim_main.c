@@ -125,7 +125,8 @@ static int claim(struct shim *s, struct err *err)
 static int describe_start(struct shim *s, struct shim_start *start, struct err *err)
 {
     struct pid_stat own;
-    *start = (struct shim_start){.shim_pid = getpid(), .threads = s->spec.threads};
+    *start = (struct shim_start){
+        .shim_pid = getpid(), .threads = s->spec.threads, .gpus = &s->spec.gpus};
     if (!pid_stat_read(getpid(), &own)) {
         return err_set(err, ERR_IO, "read start times from /proc");
     }

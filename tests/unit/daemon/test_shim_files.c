@@ -117,10 +117,68 @@ static void test_start_stays_in_exit(void **state)
     free(path);
 }
 
+/* GPUs go from the spec into start.json and from there into exit.json; a file without them, or with
+ * damaged ones, names none. */
+static void test_gpus(void **state)
+{
+    const struct fixture *f = *state;
+    static const char text[] = "[{\"uuid\":\"GPU-a\",\"model\":\"NVIDIA H100\",\"driver\":\"550\","
+                               "\"memory_bytes\":7,\"ecc\":true}]";
+    struct shim_spec spec = {.exec = xstrdup("/bin/true")};
+    struct shim_spec back;
+    struct strbuf line = STRBUF_INIT;
+    struct gpu_list found;
+    struct err err;
+    int fd = -1;
+    memcpy(spec.attempt, f->attempt, sizeof(spec.attempt));
+    shim_spec_add_arg(&spec, "true");
+    assert_int_equal(gpu_list_read(text, strlen(text), &spec.gpus, &err), 0);
+    assert_int_equal(shim_spec_text(&spec, &line, &err), 0);
+    assert_int_equal(file_in_memory("spec", line.buf, line.len, &fd, &err), 0);
+    assert_int_equal(shim_spec_read(fd, &back, &err), 0);
+    (void)close(fd);
+    assert_int_equal(back.gpus.n, 1);
+
+    struct shim_start start = {.shim_pid = 1, .gpus = &back.gpus};
+    struct shim_exit end = {.reason = SHIM_EXITED};
+    memcpy(start.attempt, f->attempt, sizeof(start.attempt));
+    memcpy(end.attempt, f->attempt, sizeof(end.attempt));
+    const struct pid_stat worker = {.pid = 2, .start = 3};
+    char *path = path_join(f->folder, LAYOUT_START);
+    strbuf_clear(&line);
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(shim_start_prepare(&start, true, &line, &err), 0);
+    assert_int_equal(shim_start_finish(fd, &line, true, &worker), 0);
+    shim_start_gpus(f->folder, f->attempt, &found);
+    assert_int_equal(found.n, 1);
+    assert_string_equal(found.items[0].model, "NVIDIA H100");
+    assert_int_equal(found.items[0].ecc, 1);
+    gpu_list_release(&found);
+    assert_int_equal(shim_exit_write(f->folder, fd, &start, &end, &err), 0);
+    shim_start_gpus(f->folder, f->attempt, &found);
+    assert_int_equal(found.n, 1);
+    gpu_list_release(&found);
+    (void)close(fd);
+
+    free(path);
+    path = path_join(f->folder, LAYOUT_EXIT);
+    strbuf_clear(&line);
+    strbuf_addf(&line, "{\"protocol\":1,\"attempt\":\"%s\",\"shim_pid\":1,\"gpus\":[{\"uuid\":3}]}",
+                f->attempt);
+    assert_int_equal(file_write_atomic(path, line.buf, line.len, 0600, &err), 0);
+    shim_start_gpus(f->folder, f->attempt, &found);
+    assert_int_equal(found.n, 0);
+    free(path);
+    strbuf_release(&line);
+    shim_spec_release(&back);
+    shim_spec_release(&spec);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_torn_files_are_corrupt_not_trusted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_gpus, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_start_stays_in_exit, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

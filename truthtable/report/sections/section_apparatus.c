@@ -196,11 +196,29 @@ static const char *member_or(const cJSON *attempt, const char *key, const char *
     return text == NULL || text[0] == '\0' ? other : text;
 }
 
+/* The processor, and the models of the GPUs that the attempt was given: "CPU; 2 x NVIDIA H100". */
+static const char *processors_of(struct arena *a, const cJSON *attempt)
+{
+    const char *text = member_or(attempt, "cpu", FMT_NONE);
+    const cJSON *gpus = member(attempt, "gpus");
+    const cJSON *g = cJSON_IsArray(gpus) ? gpus->child : NULL;
+    while (g != NULL) {
+        const char *model = member_or(g, "model", "GPU");
+        size_t n = 1; /* one attempt has GPUs of one model */
+        for (g = g->next; g != NULL && strcmp(member_or(g, "model", "GPU"), model) == 0;
+             g = g->next) {
+            n++;
+        }
+        text = arena_printf(a, "%s; %zu x %s", text, n, model);
+    }
+    return text;
+}
+
 /* The environment that an attempt recorded. */
-static struct machine machine_of(const cJSON *attempt)
+static struct machine machine_of(struct arena *a, const cJSON *attempt)
 {
     return (struct machine){.host = member_or(attempt, "host", FMT_NONE),
-                            .cpu = member_or(attempt, "cpu", FMT_NONE),
+                            .cpu = processors_of(a, attempt),
                             .kernel = member_or(attempt, "kernel", FMT_NONE),
                             .blas = member_or(attempt, "blas", FMT_NONE),
                             .core = member_or(attempt, "core", FMT_NONE),
@@ -260,7 +278,7 @@ static bool lists_stage(const char *stages, const char *stage)
 static void see_attempt(struct arena *a, struct machines *all, const cJSON *attempt,
                         const char *stage)
 {
-    struct machine now = machine_of(attempt);
+    struct machine now = machine_of(a, attempt);
     size_t i = 0;
     while (i < all->n && !same_machine(&all->seen[i], &now)) {
         i++;
