@@ -1,6 +1,6 @@
 """A place for one end-to-end test: its own folder, its own state, its own copies of the executables.
 
-The executables come from two builds: preregd, preregctl, prereg-shim and prereg-report from the build under test (which may be
+The executables come from two builds: preregd and its helpers from the build under test (which may be
 sanitized), the workers from PREREGD_E2E_WORKERS when that is set (a release build: sanitized training is too slow), else from
 the same build. They are copied into one folder, because a worker is looked for beside the executable that asks.
 
@@ -21,7 +21,7 @@ import traceback
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 SHARED = os.environ.get("PREREGD_SHARED", os.path.join(TOP, "..", "shared"))
-OWN = ("preregd", "preregctl", "prereg-shim", "prereg-report")
+OWN = ("preregd", "preregctl", "prereg-shim", "prereg-report", "prereg-gpus")
 WORKERS = ("prereg-train", "prereg-eval", "prereg-data", "prereg-python", "prereg-lm-eval")
 SKIP = 77
 LONG = os.environ.get("PREREGD_LONG") == "1"
