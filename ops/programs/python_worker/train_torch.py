@@ -4,6 +4,10 @@ The lines that are preregd's say `w`; the rest is what the script was before. In
 
     command = ["prereg-python", "train_torch.py"]
     env     = { PATH = "/opt/venv/bin:/usr/bin:/bin" }        # the python3 that has torch
+
+On a GPU, where `[run.train] gpus = 1` gives it one, it also needs in `env` what makes cuBLAS deterministic:
+
+    env     = { PATH = "/opt/venv/bin:/usr/bin:/bin", CUBLAS_WORKSPACE_CONFIG = ":4096:8" }
 """
 
 import os
@@ -50,7 +54,8 @@ def work(w, p):
     torch.manual_seed(p["seed"])
     torch.set_num_threads(w.threads)
     torch.use_deterministic_algorithms(True)
-    net = Net(p["n"], p["reach"], p["width"])
+    device = "cuda" if torch.cuda.is_available() else "cpu"   # preregd shows a worker the GPUs that it was given, and no others
+    net = Net(p["n"], p["reach"], p["width"]).to(device)      # parameters and batches are drawn on the CPU: the same on any device
     opt = torch.optim.AdamW(net.parameters(), lr=p["lr"])
     end = int(0.9 * len(p["ids"]))
 
@@ -58,13 +63,13 @@ def work(w, p):
         torch.save({"net": net.state_dict(), "opt": opt.state_dict(), "rng": torch.get_rng_state()}, f"{folder}/state.pt")
 
     def load(folder):
-        state = torch.load(f"{folder}/state.pt", weights_only=True)
+        state = torch.load(f"{folder}/state.pt", weights_only=True, map_location="cpu")
         net.load_state_dict(state["net"])
         opt.load_state_dict(state["opt"])
         torch.set_rng_state(state["rng"])
 
     for step in w.steps(w.resume(load), p["steps"], save):
-        before, there = batch_of(p, 0, end, p["batch"])
+        before, there = (t.to(device) for t in batch_of(p, 0, end, p["batch"]))
         loss = torch.nn.functional.cross_entropy(net(before), there)
         opt.zero_grad()
         loss.backward()
@@ -74,7 +79,7 @@ def work(w, p):
     w.section("eval")
     torch.manual_seed(0)
     with torch.no_grad():
-        before, there = batch_of(p, end, len(p["ids"]), 2000)
+        before, there = (t.to(device) for t in batch_of(p, end, len(p["ids"]), 2000))
         losses = torch.nn.functional.cross_entropy(net(before), there, reduction="none")
     w.metric("val_loss", losses.mean(), n=2000, se=losses.std() / 2000 ** 0.5)
     os.makedirs("model", exist_ok=True)
