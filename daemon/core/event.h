@@ -167,7 +167,7 @@ struct core_event {
             bool full;
         } queue;
         struct {
-            bool known;                  /* false: what was told before may hold no longer */
+            bool known;                  /* false: what was known may hold no longer */
             const struct core_gpu *list; /* at most GPU_LIST_MAX, each UUID once */
             size_t n;
         } gpus;

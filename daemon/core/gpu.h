@@ -1,4 +1,4 @@
-/* The GPUs of this machine as the core is told of them (CORE_GPUS), and keeps them: plain data. */
+/* The GPUs of this machine, as CORE_GPUS brings them to the core, which keeps them: plain data. */
 #ifndef DAEMON_CORE_GPU_H
 #define DAEMON_CORE_GPU_H
 

@@ -72,8 +72,8 @@ static bool is_ours(const struct gpu_process *p, const struct gpu_owners *ours)
     return false;
 }
 
-/* Where the driver's numbers name other processes here, marks cannot be read: then whoever uses a
- * GPU that we hold is taken for ours. A process without a name has ended since. */
+/* Where the driver's numbers name other processes here, marks cannot be read: then any process that
+ * uses a GPU that we hold is taken for ours. A process without a name has ended since. */
 static bool is_foreign(const struct gpu_process *p, const struct gpu_owners *ours, bool held)
 {
     if (strncmp(p->name, SERVER, strlen(SERVER)) == 0 || is_ours(p, ours)) {
@@ -141,7 +141,7 @@ static void tell_core(struct shell *sh, struct gpu_owners *ours)
     }
     ev.gpus.list = list;
     w->told = ev.gpus.known;
-    (void)!pump_request(sh->pump, &ev, &ignored); /* not while commits fail: it is told again */
+    (void)!pump_request(sh->pump, &ev, &ignored); /* not while commits fail: it is sent again */
     free(list);
 }
 

@@ -1,12 +1,12 @@
 /*
  * The GPUs of this machine as the daemon last saw them. A job asks for them (base/gpu_ask.h) at the
  * start, then every ten seconds while a task wants GPUs or has them, and rarely otherwise; the core
- * gets every answer (CORE_GPUS), and is told to forget it when nothing wants GPUs: so no GPU is
- * given by an answer that is older than ten seconds.
+ * gets every answer (CORE_GPUS), and forgets it when nothing wants GPUs: so no GPU is given by an
+ * answer that is older than ten seconds.
  *
  * A GPU that a process uses which belongs to no attempt of this daemon is not given to anyone.
- * Attempts are told by their marks and control groups (shim/mark.h, shim/group.h); one that was
- * alive when the asking began, or is when the answer comes, counts.
+ * Attempts are recognized by their marks and control groups (shim/mark.h, shim/group.h); one that
+ * was alive when the asking began, or is when the answer comes, counts.
  */
 #ifndef DAEMON_SHELL_GPU_WATCH_H
 #define DAEMON_SHELL_GPU_WATCH_H
