@@ -42,6 +42,7 @@
 #define LAYOUT_AMENDMENTS  "amendments"
 #define LAYOUT_APPARATUS   "apparatus"
 #define LAYOUT_CELLS       "cells"
+#define LAYOUT_JOBS        "jobs" /* of a queue: beside the real cells/, as objects/ */
 #define LAYOUT_RERUNS      "reruns"
 #define LAYOUT_REPORT_LOG  "report.log"
 #define LAYOUT_REPORT      "report"

@@ -38,6 +38,21 @@ static int check_target(const struct removal *j, const char *real, struct err *e
                              real);
 }
 
+/* What jobs of a cluster needed beside them: scripts, and copies of the workers. */
+static int remove_beside(const char *cells, struct err *err)
+{
+    static const char *const names[] = {LAYOUT_JOBS, LAYOUT_OBJECTS};
+    char *folder = path_folder(cells);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(names); i++) {
+        char *path = path_join(folder, names[i]);
+        rc = dir_remove(path, err);
+        free(path);
+    }
+    free(folder);
+    return rc;
+}
+
 static int remove_linked(const struct removal *j, struct err *err)
 {
     char *real = realpath(j->cells, NULL);
@@ -45,6 +60,7 @@ static int remove_linked(const struct removal *j, struct err *err)
         return err_set_errno(err, errno, "%s", j->cells);
     }
     int rc = real == NULL ? 0 : check_target(j, real, err);
+    rc = rc == 0 && real != NULL ? remove_beside(real, err) : rc;
     rc = rc == 0 && real != NULL ? dir_remove(real, err) : rc;
     if (rc == 0 && real != NULL) {
         char *folder = path_folder(real);
@@ -67,7 +83,12 @@ static void on_work(struct job *job)
         return;
     }
     j->did = true;
-    j->rc = S_ISLNK(st.st_mode) ? remove_linked(j, &j->err) : dir_remove(j->cells, &j->err);
+    if (S_ISLNK(st.st_mode)) {
+        j->rc = remove_linked(j, &j->err);
+        return;
+    }
+    j->rc = remove_beside(j->cells, &j->err);
+    j->rc = j->rc == 0 ? dir_remove(j->cells, &j->err) : j->rc;
 }
 
 static void on_done(struct job *job)

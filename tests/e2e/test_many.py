@@ -171,9 +171,13 @@ def test_remove(place):
     run = place.ctl("remove", third, receipt, wanted=LOCK)
     expect("of another program" in run.stderr, run.stderr)
     expect(not is_gone(place, program) and not is_gone(place, third), "cells were removed although it was refused")
+    beside = [os.path.join(os.path.dirname(os.path.realpath(os.path.join(place.state, "programs", program, "cells"))), name) for name in ("jobs", "objects")]
+    for folder in beside:  # what jobs of a cluster leave there
+        os.makedirs(folder)
     run = place.ctl("remove", program, "-r", "room")
     expect("plan, journal, verdict, provenance and report are kept" in run.stdout, run.stdout)
     place.wait_for(lambda: is_gone(place, program), 30, "the cells are removed")
+    expect(not any(os.path.exists(folder) for folder in beside), f"{beside} stay")
     last = events(place, program)[-1]
     equal((last["event"], last["status"]["removed"]), ("removed", True), "the last row")
     expect(receipt in last["detail"] and last["detail"].endswith("; room"), last["detail"])

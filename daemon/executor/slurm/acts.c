@@ -32,15 +32,50 @@ void acts_begun(struct slurm_book *b, uint32_t slot)
     }
 }
 
+static void forget_name(struct slurm_book *b, uint32_t shape, const char *name)
+{
+    struct slurm_act *act = acts_add(b, SLURM_ACT_FORGET);
+    act->shape = shape;
+    act->name = arena_strdup(&b->out->texts, name);
+}
+
+void acts_forget(struct slurm_book *b, uint32_t batch)
+{
+    struct batch_record *r = &b->batches[batch];
+    if (!r->forgotten) {
+        r->forgotten = true;
+        forget_name(b, r->shape, r->name);
+    }
+}
+
+/* Of an earlier daemon's batch others may not be adopted yet: it lingers, and so do its files. */
+static void forget_last(struct slurm_book *b, const struct attempt_record *a, uint32_t batch)
+{
+    char own[UUID_TEXT_SIZE];
+    if (batch == NOWHERE && a->written) {
+        ledger_id(a, own);
+        forget_name(b, a->shape, own);
+    } else if (batch == NOWHERE || b->batches[batch].n_live > 0 || b->submitting == batch) {
+        return;
+    } else if (b->batches[batch].adopted) {
+        const int64_t until = b->now_ms + BATCH_LINGER_MS + b->config.round_max_ms;
+        b->linger_ms = until > b->linger_ms ? until : b->linger_ms;
+    } else {
+        acts_forget(b, batch);
+    }
+}
+
 static void end(struct slurm_book *b, uint32_t slot, const struct attempt_end *end, bool fence)
 {
+    const struct attempt_record was = *ledger_at(b, slot);
     struct slurm_act *act = acts_add(b, SLURM_ACT_ENDED);
     struct attempt_end *copy = arena_alloc(&b->out->texts, sizeof(*copy));
     *copy = *end;
-    act->key = ledger_at(b, slot)->key;
+    act->key = was.key;
     act->end = copy;
     act->fence = fence;
     ledger_remove(b, slot, fence ? ENTRY_STRAY : ENTRY_OVER);
+    forget_last(b, &was, was.batch);
 }
 
 void acts_end(struct slurm_book *b, uint32_t slot, const struct attempt_end *e)

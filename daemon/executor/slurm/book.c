@@ -197,7 +197,7 @@ static void want_end(struct slurm_book *b, const struct attempt_key *key, enum a
 
 /* ---- the step ---- */
 
-struct call {
+struct due_call {
     int64_t (*due_ms)(struct slurm_book *b);
     void (*make)(struct slurm_book *b);
 };
@@ -215,10 +215,10 @@ static int64_t accounting_due(struct slurm_book *b)
 /* Makes what is due; the most urgent first, since each takes a token. */
 static void make_calls(struct slurm_book *b)
 {
-    static const struct call CALLS[] = {{watch_due, watch_call},
-                                        {cancel_due_ms, cancel_call},
-                                        {submit_due_ms, submit_call},
-                                        {accounting_due, watch_accounting_call}};
+    static const struct due_call CALLS[] = {{watch_due, watch_call},
+                                            {cancel_due_ms, cancel_call},
+                                            {submit_due_ms, submit_call},
+                                            {accounting_due, watch_accounting_call}};
     b->next_ms = submit_room_ms(b);
     for (size_t i = 0; i < ARRAY_LEN(CALLS); i++) {
         int64_t due = CALLS[i].due_ms(b);

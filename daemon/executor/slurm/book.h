@@ -56,13 +56,14 @@ void slurm_book_config_default(struct slurm_book_config *c);
  *   QUEUE       one squeue for everything of the user        -> QUEUE
  *   NAMES       one squeue --name=.name (a comma list)       -> QUEUE
  *   ACCOUNTING  one sacct --name=.name since .since_s        -> ACCOUNTED
- *   CANCEL      scancel --name=.name .ids (blank-separated: one name, re-checked by Slurm too);
- *               .soft: with --signal=TERM --batch            -> CANCELLED
+ *   CANCEL      scancel --name=.name .ids (blank-separated: one name, re-checked by Slurm too)
+ *               in the clusters of .shape; .soft: with --signal=TERM --batch  -> CANCELLED
  *   LOOK        list the parent and the attempt's folder, read what is there -> FILES
  *   BEGAN       report that the attempt may have files
  *   PROBED      report .health
  *   ENDED       .end; where .fence: first leave `fenced` in its folder, so that a job that begins
  *               late gives up; then report. Nothing of .key follows
+ *   FORGET      all of the batch .name has ended: remove its list and script, of .shape's jobs/
  *   FULL, ROOM  the controller refuses more; accepts again
  *   NOTE        .text for the log and the status
  */
@@ -78,6 +79,7 @@ enum slurm_act_kind {
     SLURM_ACT_BEGAN,
     SLURM_ACT_PROBED,
     SLURM_ACT_ENDED,
+    SLURM_ACT_FORGET,
     SLURM_ACT_FULL,
     SLURM_ACT_ROOM,
     SLURM_ACT_NOTE,

@@ -103,6 +103,7 @@ void cancel_call(struct slurm_book *b)
     act->name = arena_strdup(&b->out->texts, c->name);
     act->ids = arena_strdup(&b->out->texts, c->ids.buf);
     act->soft = c->soft;
+    act->shape = b->batches[c->batch].shape; /* rule 25 */
     b->cancelling = true;
     drop_first(b);
 }

@@ -31,6 +31,7 @@ struct slurm_call {
     int64_t until_ms;
     bool has_process; /* its handle is open, also after a failed start */
     bool started;
+    bool ended;  /* waited for: its number may be another's */
     bool killed; /* by the watchdog, or for printing too much */
     int code;    /* -1: not by an exit */
     struct strbuf printed;
@@ -96,6 +97,7 @@ static void close_all(struct slurm_call *c)
 static void on_exit_of(uv_process_t *process, int64_t status, int signal)
 {
     struct slurm_call *c = process->data;
+    c->ended = true;
     c->code = signal == 0 ? (int)status : -1;
     close_all(c);
 }
@@ -176,7 +178,7 @@ struct slurm_call *slurm_call_start(uv_loop_t *loop, const struct slurm_command 
 void slurm_call_give_up(struct slurm_call *c)
 {
     c->done = NULL;
-    if (c->started && !c->killed) {
+    if (c->started && !c->killed && !c->ended) {
         c->killed = true;
         (void)uv_process_kill(&c->process, SIGKILL);
     }

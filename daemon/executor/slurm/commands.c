@@ -82,7 +82,8 @@ static void finish(struct call *c, struct slurm_event *ev)
 static enum slurm_submit_answer submit_answer(const struct slurm_reply *r, char *why, size_t size)
 {
     slurm_parse_why(r->err->buf, r->err->len, why, size);
-    if (!r->whole || r->code < 0) {
+    if (!r->whole ||
+        r->code <= 0) { /* rule 5: what it warns of while it succeeds refuses nothing */
         return SLURM_SUBMIT_UNKNOWN;
     }
     switch (slurm_parse_refusal(r->err->buf, r->err->len)) {
@@ -162,7 +163,7 @@ void command_cancel(struct slurm *x, const struct slurm_act *act)
     struct arena a;
     arena_init(&a);
     (void)snprintf(c->name, sizeof(c->name), "%s", act->name);
-    const char *clusters = x->n_clusters == 1 ? x->clusters[0] : NULL;
+    const char *clusters = x->shapes.list[act->shape]->request.clusters;
     run_command(c, &a, slurm_command_cancel(&a, clusters, act->name, act->ids, act->soft), NULL,
                 on_cancelled);
     arena_release(&a);

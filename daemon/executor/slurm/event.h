@@ -55,6 +55,7 @@ struct slurm_event {
     } start;
     uint32_t shape;
     enum slurm_submit_answer submit;
+    bool no_space; /* NOT_MADE: for want of room */
     struct {
         bool ok; /* false: cannot ask. ACCOUNTED: `off` too when accounting is absent */
         bool off;

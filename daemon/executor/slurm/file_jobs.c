@@ -114,7 +114,9 @@ static void on_write(struct job *job)
             j->batch.members[i].folder = real;
         }
     }
-    j->rc = slurm_batch_write(&j->batch, &j->err);
+    j->rc = j->batch.n_members == 0
+                ? err_set(&j->err, ERR_NOT_FOUND, "all of the batch has ended meanwhile")
+                : slurm_batch_write(&j->batch, &j->err);
 }
 
 static void on_wrote(struct job *job)
@@ -127,6 +129,7 @@ static void on_wrote(struct job *job)
         struct slurm_event ev = {.kind = SLURM_EVENT_SUBMITTED,
                                  .name = j->batch.name,
                                  .submit = SLURM_SUBMIT_NOT_MADE,
+                                 .no_space = j->rc == ERR_NO_SPACE,
                                  .text = j->err.msg};
         slurm_step(x, &ev);
     }
@@ -195,13 +198,33 @@ static void on_fenced(struct job *job)
 
 void file_job_end(struct slurm *x, const struct slurm_act *act)
 {
-    const struct slurm_attempt *a = key_map_get(&x->attempts, &act->key);
+    struct slurm_attempt *a = key_map_get(&x->attempts, &act->key);
     if (!act->fence || a == NULL) {
         slurm_report_end(x, &act->key, act->end);
         return;
     }
     struct file_job *j = job_about(x, a, on_fence, on_fenced);
     j->end = *act->end;
+    a->ending = true;
+    job_start(x->loop, &j->job);
+}
+
+static void on_forget(struct job *job)
+{
+    const struct file_job *j = (const struct file_job *)job;
+    slurm_batch_remove(j->folder, j->batch.name);
+}
+
+static void on_forgotten(struct job *job)
+{
+    job_free((struct file_job *)job);
+}
+
+void file_job_forget(struct slurm *x, const struct slurm_act *act)
+{
+    struct file_job *j = job_new(x, on_forget, on_forgotten);
+    j->folder = xstrdup(x->shapes.list[act->shape]->jobs);
+    (void)snprintf(j->batch.name, sizeof(j->batch.name), "%s", act->name);
     job_start(x->loop, &j->job);
 }
 
@@ -217,6 +240,8 @@ static void on_hinted(struct job *job)
     struct slurm_attempt *a = key_map_get(&j->owner->attempts, &j->key);
     if (a != NULL && !j->owner->closed) {
         a->hinting = false;
+    }
+    if (a != NULL && !a->ending && !j->owner->closed) {
         slurm_probe_with(j->owner, a, j->hint.kind, j->hint.name, j->hint.index);
     }
     job_free(j);

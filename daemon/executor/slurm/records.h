@@ -57,6 +57,7 @@ struct attempt_record {
     bool looking : 1;
     bool probe_owed : 1;
     bool accounted : 1;
+    bool written : 1; /* a single job of it was refused: its script is there */
     uint16_t node;
     uint16_t reason; /* number in `words`; so the next */
     uint16_t word;   /* of a state that is not in the table */
@@ -88,6 +89,7 @@ struct batch_record {
     bool listed;  /* while names are collected */
     bool noted;   /* a final pending reason was reported */
     bool seen;    /* the queue has shown it */
+    bool forgotten;
     uint8_t state;
     uint8_t n_tries;
     uint32_t chain;

@@ -283,6 +283,7 @@ static void clean_batches(struct slurm_book *b)
         if (r->n_live == 0 && !r->listed && r->state != BATCH_AGAIN &&
             r->state != BATCH_SUBMITTING && !b->asking && !b->accounting && b->n_cancels == 0 &&
             b->account.n == 0 && b->now_ms >= r->over_ms + BATCH_LINGER_MS) {
+            acts_forget(b, i);
             ledger_remove_batch(b, i);
         }
     }

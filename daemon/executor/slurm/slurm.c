@@ -11,13 +11,12 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/executor/shared_work.h"
 #include "daemon/executor/slurm/slurm_parts.h"
 #include "daemon/executor/slurm/states.h"
-
-#define JOBS "jobs" /* beside cells/ */
 
 /* ---- ends and reports ---- */
 
@@ -62,6 +61,7 @@ static void perform(struct slurm *x, const struct slurm_act *act)
     case SLURM_ACT_BEGAN: l->began(l->ctx, &act->key); break;
     case SLURM_ACT_PROBED: report_health(x, act); break;
     case SLURM_ACT_ENDED: file_job_end(x, act); break;
+    case SLURM_ACT_FORGET: file_job_forget(x, act); break;
     case SLURM_ACT_FULL: l->full(l->ctx, EXECUTOR_SLURM, true); break;
     case SLURM_ACT_ROOM: l->full(l->ctx, EXECUTOR_SLURM, false); break;
     case SLURM_ACT_NOTE: log_info("slurm: %s", act->text); break;
@@ -125,7 +125,7 @@ static struct slurm_attempt *attempt_new(struct slurm *x, const struct attempt_p
 static void give_shape(struct slurm *x, struct slurm_attempt *a, const struct attempt_place *place)
 {
     char *work = shared_work_folder(place->program_folder);
-    char *jobs = path_join(work, JOBS);
+    char *jobs = path_join(work, LAYOUT_JOBS);
     a->shape = slurm_shape_number(&x->shapes, place, jobs, x->shim_path);
     a->array = place->program->run.slurm.array;
     free(jobs);
@@ -178,6 +178,9 @@ static void slurm_probe(struct executor *base, const struct attempt_place *place
     if (a == NULL) {
         a = attempt_new(x, place);
         give_shape(x, a, place);
+    }
+    if (a->ending) {
+        return; /* its end is the answer */
     }
     if (slurm_book_view(x->book, &place->key, &view)) {
         slurm_probe_with(x, a, SLURM_HINT_NONE, NULL, SLURM_INDEX_NONE);

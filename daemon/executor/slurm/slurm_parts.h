@@ -31,6 +31,7 @@ struct slurm_attempt {
     bool has_spec;      /* started by this daemon */
     bool array;         /* [run.slurm] array */
     bool hinting;       /* a job reads its `job` */
+    bool ending;        /* a job fences it off; the book has forgotten it */
     struct strbuf spec; /* until it was written */
 };
 
@@ -77,6 +78,7 @@ void commands_add_clusters(struct slurm *x, const char *clusters);
 void file_job_look(struct slurm *x, const struct slurm_act *act);
 void file_job_submit(struct slurm *x, const struct slurm_act *act);
 void file_job_end(struct slurm *x, const struct slurm_act *act);
+void file_job_forget(struct slurm *x, const struct slurm_act *act);
 /* Of an attempt that the book does not know: answers with PROBE and what its folder says. */
 void file_job_probe(struct slurm *x, struct slurm_attempt *a);
 void slurm_probe_with(struct slurm *x, const struct slurm_attempt *a, enum slurm_hint hint,

@@ -263,13 +263,16 @@ static void dissolve(struct slurm_book *b, uint32_t batch, uint32_t entry)
         }
         ledger_leave(b, slot, entry);
         ledger_at(b, slot)->phase = PHASE_UNSURE;
+        ledger_at(b, slot)->written = !r->array;
         if (ledger_at(b, slot)->want != WANT_NOTHING) {
             acts_end_without(b, slot, END_PREEMPTED, "ended before it was submitted");
         } else {
             ledger_wait(b, slot, true);
         }
     }
-    if (!r->array) {
+    if (r->array) {
+        acts_forget(b, batch);
+    } else {
         ledger_remove_batch(b, batch); /* it comes again under the same name */
     }
 }
@@ -300,15 +303,18 @@ static void on_full(struct slurm_book *b, uint32_t batch)
     dissolve(b, batch, ENTRY_STRAY);
 }
 
-static void on_not_made(struct slurm_book *b, uint32_t batch, const char *why)
+/* A full disk is not the task's fault: it ends as what pauses its program. */
+static void on_not_made(struct slurm_book *b, uint32_t batch, const struct slurm_event *ev)
 {
+    const enum end_reason reason = ev->no_space ? END_DISK : END_NEVER_LAUNCHED;
+    const char *why = ev->text != NULL ? ev->text : "its job could not be written";
     struct batch_record *r = &b->batches[batch];
     b->n_not_made++;
     b->hold_ms = b->now_ms + wait_ms(b, b->n_not_made);
-    for (uint32_t i = 0; b->n_not_made >= NOT_MADE_MAX && i < r->n_entries; i++) {
+    const bool over = ev->no_space || b->n_not_made >= NOT_MADE_MAX;
+    for (uint32_t i = 0; over && i < r->n_entries; i++) {
         if (r->entries[i] < ENTRY_STRAY) {
-            acts_end_without(b, r->entries[i], END_NEVER_LAUNCHED,
-                             why != NULL ? why : "its job could not be written");
+            acts_end_without(b, r->entries[i], reason, why);
         }
     }
     dissolve(b, batch, ENTRY_OVER);
@@ -375,7 +381,7 @@ void submit_answered(struct slurm_book *b, const struct slurm_event *ev)
     case SLURM_SUBMIT_DONE: on_done(b, batch); return;
     case SLURM_SUBMIT_FULL: on_full(b, batch); return;
     case SLURM_SUBMIT_NEVER: on_never(b, batch, ev->text); return;
-    case SLURM_SUBMIT_NOT_MADE: on_not_made(b, batch, ev->text); return;
+    case SLURM_SUBMIT_NOT_MADE: on_not_made(b, batch, ev); return;
     case SLURM_SUBMIT_UNKNOWN: break;
     }
     /* Rules 1, 5, 6: never failed, only unknown. Nothing else is submitted until Slurm answers. */

@@ -175,6 +175,7 @@ static void do_act(struct farm *f, const struct slurm_act *act)
             core_report(f, act);
         }
         return;
+    case SLURM_ACT_FORGET:
     case SLURM_ACT_NOTE: return;
     case SLURM_ACT_NR: break;
     }

@@ -320,6 +320,89 @@ static void test_kill(void **state)
     finish(&p);
 }
 
+/* Rule 25: a cancel goes where its batch went, however many clusters there are. */
+static void test_kill_in_its_cluster(void **state)
+{
+    struct bench p;
+    struct slurm_event ev = {.kind = SLURM_EVENT_START, .key = key(0)};
+    (void)state;
+    begin(&p);
+    ev.start.id = A;
+    ev.start.shape = 3;
+    step(&p, ev);
+    (void)wait_for(&p, SLURM_ACT_TEST);
+    step(&p,
+         (struct slurm_event){.kind = SLURM_EVENT_TESTED, .shape = 3, .submit = SLURM_SUBMIT_DONE});
+    submitted(&p, SLURM_SUBMIT_DONE);
+    queue(&p, row(&p, "PENDING", ""));
+    step(&p, (struct slurm_event){.kind = SLURM_EVENT_KILL, .key = key(0)});
+    queue(&p, row(&p, "PENDING", ""));
+    assert_int_equal(must(&p, SLURM_ACT_CANCEL).shape, 3);
+    finish(&p);
+}
+
+/* The script and the list of a batch are removed with its last attempt, and not before. */
+static void test_forgets(void **state)
+{
+    struct bench p;
+    struct slurm_event ev = {.kind = SLURM_EVENT_FILES};
+    const struct attempt_end done = {.reason = END_EXITED};
+    (void)state;
+    begin(&p);
+    start(&p, 0, A, true);
+    start(&p, 1, B, true);
+    tested(&p, SLURM_SUBMIT_DONE);
+    submitted(&p, SLURM_SUBMIT_DONE);
+    queue(&p, NULL);
+    queue(&p, "");
+    ev.files.listed = true;
+    ev.files.end = &done;
+    for (uint32_t task = 0; task < 2; task++) {
+        ev.key = key(task);
+        p.now_ms++;
+        step(&p, ev);
+        assert_int_equal(reason(&p), END_EXITED);
+        assert_int_equal(act(&p, SLURM_ACT_FORGET) != NULL, task == 1);
+    }
+    assert_string_equal(must(&p, SLURM_ACT_FORGET).name, p.name);
+    finish(&p);
+}
+
+/* One that was refused and is ended while it waits leaves a script. */
+static void test_forgets_refused(void **state)
+{
+    struct bench p;
+    (void)state;
+    begin(&p);
+    start(&p, 0, A, false);
+    tested(&p, SLURM_SUBMIT_DONE);
+    submitted(&p, SLURM_SUBMIT_FULL);
+    start(&p, 1, B, false);
+    step(&p, (struct slurm_event){.kind = SLURM_EVENT_KILL, .key = key(1)});
+    assert_null(act(&p, SLURM_ACT_FORGET));
+    step(&p, (struct slurm_event){.kind = SLURM_EVENT_KILL, .key = key(0)});
+    assert_string_equal(must(&p, SLURM_ACT_FORGET).name, A);
+    finish(&p);
+}
+
+/* A full disk is not the task's fault: the program pauses, at once, and tasks lose nothing. */
+static void test_no_space(void **state)
+{
+    struct bench p;
+    (void)state;
+    hold_one(&p);
+    start(&p, 1, B, false);
+    (void)wait_for(&p, SLURM_ACT_SUBMIT);
+    step(&p, (struct slurm_event){.kind = SLURM_EVENT_SUBMITTED,
+                                  .name = B,
+                                  .submit = SLURM_SUBMIT_NOT_MADE,
+                                  .no_space = true,
+                                  .text = "write spec: No space left on device"});
+    assert_int_equal(reason(&p), END_DISK);
+    assert_string_equal(detail(&p), "write spec: No space left on device");
+    finish(&p);
+}
+
 /* Rule 11: back-pressure is reported, waited for, and over when something is accepted. */
 static void test_full(void **state)
 {
@@ -400,12 +483,22 @@ static void test_hints(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_array_of_two),   cmocka_unit_test(test_never_fits),
-        cmocka_unit_test(test_unknown_answer), cmocka_unit_test(test_cannot_ask),
-        cmocka_unit_test(test_absent_once),    cmocka_unit_test(test_full_and_ended),
-        cmocka_unit_test(test_node_fail),      cmocka_unit_test(test_kill),
-        cmocka_unit_test(test_full),           cmocka_unit_test(test_hints),
-        cmocka_unit_test(test_early_question), cmocka_unit_test(test_stray),
+        cmocka_unit_test(test_array_of_two),
+        cmocka_unit_test(test_never_fits),
+        cmocka_unit_test(test_unknown_answer),
+        cmocka_unit_test(test_cannot_ask),
+        cmocka_unit_test(test_absent_once),
+        cmocka_unit_test(test_full_and_ended),
+        cmocka_unit_test(test_node_fail),
+        cmocka_unit_test(test_kill),
+        cmocka_unit_test(test_kill_in_its_cluster),
+        cmocka_unit_test(test_forgets),
+        cmocka_unit_test(test_forgets_refused),
+        cmocka_unit_test(test_no_space),
+        cmocka_unit_test(test_full),
+        cmocka_unit_test(test_hints),
+        cmocka_unit_test(test_early_question),
+        cmocka_unit_test(test_stray),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
