@@ -68,7 +68,7 @@ static void take(const char *folder, const char *driver, struct gpu_list *out, s
         gpu_list_find(out, uuid) != NULL) {
         strbuf_addf(notes, "%s: no UUID that can be used\n", path);
     } else if (gpu_list_add(out, &g, &err) == 0) {
-        (void)snprintf(g->uuid, sizeof(g->uuid), "%s", uuid);
+        (void)snprintf(g->uuid, sizeof(g->uuid), "%.*s", GPU_UUID_SIZE - 1, uuid);
         (void)snprintf(g->driver, sizeof(g->driver), "%s", driver);
         if (!value_of(text.buf, "Model", g->model, sizeof(g->model))) {
             (void)snprintf(g->model, sizeof(g->model), "NVIDIA GPU");

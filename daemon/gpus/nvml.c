@@ -186,7 +186,7 @@ static void take(const struct survey *s, struct nvml_device *d, unsigned index)
     } else if (gpu_list_add(s->out, &g, &err) != 0) {
         strbuf_addf(s->notes, "GPU %u is left out: %s\n", index, err.msg);
     } else {
-        (void)snprintf(g->uuid, sizeof(g->uuid), "%s", uuid);
+        (void)snprintf(g->uuid, sizeof(g->uuid), "%.*s", GPU_UUID_SIZE - 1, uuid);
         g->index = (int64_t)index;
         fill(s, d, g);
     }
