@@ -97,9 +97,9 @@ static int copy_spec(int *spec_fd, struct err *err)
     return rc == 0 ? 0 : err_wrap(err, LAYOUT_SPEC);
 }
 
-int cluster_open(struct cluster *c, const char *folder, int *spec_fd, struct err *err)
+int cluster_open(struct cluster_job *c, const char *folder, int *spec_fd, struct err *err)
 {
-    *c = (struct cluster){.folder = folder};
+    *c = (struct cluster_job){.folder = folder};
     int rc = check_restarts(err);
     rc = rc == 0 ? check_current(folder, err) : rc;
     rc = rc == 0 ? copy_spec(spec_fd, err) : rc;
@@ -113,9 +113,9 @@ int cluster_open(struct cluster *c, const char *folder, int *spec_fd, struct err
     return 0;
 }
 
-int cluster_share(struct cluster *c, const char *folder, struct err *err)
+int cluster_share(struct cluster_job *c, const char *folder, struct err *err)
 {
-    *c = (struct cluster){.folder = folder};
+    *c = (struct cluster_job){.folder = folder};
     int rc = check_current(folder, err);
     if (rc == 0) {
         heartbeat_init(&c->beat, NULL);
@@ -169,7 +169,7 @@ void cluster_environment(struct shim_spec *spec, char *const *environment)
 }
 
 /* By a later attempt, or because the daemon gave this one up. */
-static bool is_given_up(const struct cluster *c)
+static bool is_given_up(const struct cluster_job *c)
 {
     struct err ignored;
     bool fenced = false;
@@ -180,7 +180,7 @@ static bool is_given_up(const struct cluster *c)
 /* A heartbeat that cannot be written costs its reader patience, not the worker its life. */
 bool cluster_tick(void *cluster)
 {
-    struct cluster *c = cluster;
+    struct cluster_job *c = cluster;
     struct err ignored;
     const int64_t now = clock_mono().ms;
     if (now < c->due_ms || c->superseded) {
@@ -194,7 +194,7 @@ bool cluster_tick(void *cluster)
     return !c->superseded;
 }
 
-int cluster_may_publish(struct cluster *c, struct err *err)
+int cluster_may_publish(struct cluster_job *c, struct err *err)
 {
     c->superseded = c->superseded || is_given_up(c);
     return c->superseded

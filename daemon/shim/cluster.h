@@ -18,7 +18,7 @@
 
 #define CLUSTER_VERB "--slurm"
 
-struct cluster {
+struct cluster_job {
     const char *folder; /* absolute */
     struct heartbeat beat;
     int64_t due_ms; /* mono: of the next heartbeat */
@@ -29,11 +29,12 @@ struct cluster {
  * its site has put back into the queue after it began here (then LAYOUT_REFUSED is left for the
  * daemon). Otherwise writes the first heartbeat; *spec_fd is a copy of the spec in memory, by the
  * name that marks the worker's tree. The working directory is the folder. */
-int cluster_open(struct cluster *c, const char *folder, int *spec_fd, struct err *err) MUST_CHECK;
+int cluster_open(struct cluster_job *c, const char *folder, int *spec_fd,
+                 struct err *err) MUST_CHECK;
 
 /* The same for a shim that its daemon started, where hosts share the state folder: the heartbeat
  * and the fence, without a job and with the spec that it has. */
-int cluster_share(struct cluster *c, const char *folder, struct err *err) MUST_CHECK;
+int cluster_share(struct cluster_job *c, const char *folder, struct err *err) MUST_CHECK;
 
 /* Adds what the worker gets of the job's own environment: what names its GPUs and its job, and,
  * where lines of setup made it, everything that `spec` does not set. */
@@ -44,6 +45,6 @@ void cluster_environment(struct shim_spec *spec, char *const *environment);
 bool cluster_tick(void *cluster);
 
 /* Before exit.json: ERR_REFUSED when the attempt was superseded. */
-int cluster_may_publish(struct cluster *c, struct err *err) MUST_CHECK;
+int cluster_may_publish(struct cluster_job *c, struct err *err) MUST_CHECK;
 
 #endif

@@ -53,9 +53,9 @@ struct shim {
     const char *groups; /* the cgroup below which one is made for the worker; NULL: none */
     char *group;        /* that one; NULL: none */
     int group_fd;
-    struct cluster *cluster; /* of a cluster's job, or a shared state folder; else NULL */
+    struct cluster_job *cluster; /* of a cluster's job, or a shared state folder; else NULL */
     bool is_job;
-    struct cluster own; /* what `cluster` points to */
+    struct cluster_job own; /* what `cluster` points to */
 };
 
 /* The machine, as start.json states it. The spawner reads it once for all its shims. */

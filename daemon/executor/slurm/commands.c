@@ -75,7 +75,7 @@ static void finish(struct call *c, struct slurm_event *ev)
 {
     struct slurm *x = c->owner;
     x->calls[c->kind] = NULL;
-    slurm_step(x, ev);
+    x->step(x, ev);
     call_free(c);
 }
 

@@ -86,7 +86,7 @@ static void on_looked(struct job *job)
     ev.files.beat = j->sight.beat;
     ev.files.end = j->sight.has_end ? &j->sight.end : NULL;
     if (!j->owner->closed) {
-        slurm_step(j->owner, &ev);
+        j->owner->step(j->owner, &ev);
     }
     job_free(j);
 }
@@ -99,7 +99,7 @@ void file_job_look(struct slurm *x, const struct slurm_act *act)
         return;
     }
     struct slurm_event ev = {.kind = SLURM_EVENT_FILES, .key = act->key};
-    slurm_step(x, &ev);
+    x->step(x, &ev);
 }
 
 /* ---- SUBMIT ---- */
@@ -131,7 +131,7 @@ static void on_wrote(struct job *job)
                                  .submit = SLURM_SUBMIT_NOT_MADE,
                                  .no_space = j->rc == ERR_NO_SPACE,
                                  .text = j->err.msg};
-        slurm_step(x, &ev);
+        x->step(x, &ev);
     }
     job_free(j);
 }
@@ -191,7 +191,7 @@ static void on_fenced(struct job *job)
         log_warn("%s: it is given up, but not fenced off: %s", j->folder, j->err.msg);
     }
     if (!j->owner->closed) {
-        slurm_report_end(j->owner, &j->key, &j->end);
+        j->owner->report_end(j->owner, &j->key, &j->end);
     }
     job_free(j);
 }
@@ -200,7 +200,7 @@ void file_job_end(struct slurm *x, const struct slurm_act *act)
 {
     struct slurm_attempt *a = key_map_get(&x->attempts, &act->key);
     if (!act->fence || a == NULL) {
-        slurm_report_end(x, &act->key, act->end);
+        x->report_end(x, &act->key, act->end);
         return;
     }
     struct file_job *j = job_about(x, a, on_fence, on_fenced);
@@ -228,6 +228,19 @@ void file_job_forget(struct slurm *x, const struct slurm_act *act)
     job_start(x->loop, &j->job);
 }
 
+void file_job_probe_with(struct slurm *x, const struct slurm_attempt *a, enum slurm_hint hint,
+                         const char *name, uint32_t index)
+{
+    struct slurm_event ev = {.kind = SLURM_EVENT_PROBE, .key = a->key};
+    ev.start.id = a->id;
+    ev.start.shape = a->shape;
+    ev.start.array = a->array;
+    ev.start.hint = hint;
+    ev.start.name = name;
+    ev.start.index = index;
+    x->step(x, &ev);
+}
+
 static void on_hint(struct job *job)
 {
     struct file_job *j = (struct file_job *)job;
@@ -242,7 +255,7 @@ static void on_hinted(struct job *job)
         a->hinting = false;
     }
     if (a != NULL && !a->ending && !j->owner->closed) {
-        slurm_probe_with(j->owner, a, j->hint.kind, j->hint.name, j->hint.index);
+        file_job_probe_with(j->owner, a, j->hint.kind, j->hint.name, j->hint.index);
     }
     job_free(j);
 }

@@ -28,7 +28,8 @@ static void attempt_free(struct slurm *x, struct slurm_attempt *a)
     free(a);
 }
 
-void slurm_report_end(struct slurm *x, const struct attempt_key *key, const struct attempt_end *end)
+static void slurm_report_end(struct slurm *x, const struct attempt_key *key,
+                             const struct attempt_end *end)
 {
     struct slurm_attempt *a = key_map_get(&x->attempts, key);
     if (a != NULL) {
@@ -39,10 +40,10 @@ void slurm_report_end(struct slurm *x, const struct attempt_key *key, const stru
 
 static void report_health(struct slurm *x, const struct slurm_act *act)
 {
-    static const enum core_health health[] = {[SLURM_ALIVE] = HEALTH_ALIVE,
-                                              [SLURM_QUEUED] = HEALTH_QUEUED,
-                                              [SLURM_UNSURE] = HEALTH_UNKNOWN};
-    x->base.listener.probed(x->base.listener.ctx, &act->key, health[act->health]);
+    static const enum core_health of_ours[] = {[SLURM_ALIVE] = HEALTH_ALIVE,
+                                               [SLURM_QUEUED] = HEALTH_QUEUED,
+                                               [SLURM_UNSURE] = HEALTH_UNKNOWN};
+    x->base.listener.probed(x->base.listener.ctx, &act->key, of_ours[act->health]);
 }
 
 /* ---- stepping ---- */
@@ -69,6 +70,8 @@ static void perform(struct slurm *x, const struct slurm_act *act)
     }
 }
 
+static void slurm_step(struct slurm *x, struct slurm_event *ev);
+
 static void on_timer(uv_timer_t *timer)
 {
     struct slurm_event ev = {.kind = SLURM_EVENT_TIMER};
@@ -89,7 +92,7 @@ static void arm(struct slurm *x)
 
 /* Acts may step again (a listener starts the next attempt): their acts then belong to a list of
  * their own, so each step has one. */
-void slurm_step(struct slurm *x, struct slurm_event *ev)
+static void slurm_step(struct slurm *x, struct slurm_event *ev)
 {
     struct slurm_out out;
     if (x->closed) {
@@ -156,19 +159,6 @@ static int slurm_start(struct executor *base, const struct attempt_place *place,
     return 0;
 }
 
-void slurm_probe_with(struct slurm *x, const struct slurm_attempt *a, enum slurm_hint hint,
-                      const char *name, uint32_t index)
-{
-    struct slurm_event ev = {.kind = SLURM_EVENT_PROBE, .key = a->key};
-    ev.start.id = a->id;
-    ev.start.shape = a->shape;
-    ev.start.array = a->array;
-    ev.start.hint = hint;
-    ev.start.name = name;
-    ev.start.index = index;
-    slurm_step(x, &ev);
-}
-
 /* Of an earlier daemon's attempt the files say first whether it was ever submitted. */
 static void slurm_probe(struct executor *base, const struct attempt_place *place)
 {
@@ -183,7 +173,7 @@ static void slurm_probe(struct executor *base, const struct attempt_place *place
         return; /* its end is the answer */
     }
     if (slurm_book_view(x->book, &place->key, &view)) {
-        slurm_probe_with(x, a, SLURM_HINT_NONE, NULL, SLURM_INDEX_NONE);
+        file_job_probe_with(x, a, SLURM_HINT_NONE, NULL, SLURM_INDEX_NONE);
     } else {
         file_job_probe(x, a);
     }
@@ -280,6 +270,8 @@ struct executor *slurm_create(uv_loop_t *loop, const char *shim_path, uint64_t s
     struct slurm_book_config config;
     x->base = (struct executor){.ops = &ops, .listener = *listener};
     x->loop = loop;
+    x->step = slurm_step;
+    x->report_end = slurm_report_end;
     x->shim_path = xstrdup(shim_path);
     slurm_book_config_default(&config);
     config.seed = seed;

@@ -39,6 +39,11 @@ struct call; /* commands.c */
 
 struct slurm {
     struct executor base;
+    /* slurm.c: steps the book and performs its acts; `ev` gets the time. */
+    void (*step)(struct slurm *x, struct slurm_event *ev);
+    /* slurm.c: reports the end and forgets the attempt. */
+    void (*report_end)(struct slurm *x, const struct attempt_key *key,
+                       const struct attempt_end *end);
     uv_loop_t *loop;
     uv_timer_t timer;
     char *shim_path;
@@ -53,12 +58,6 @@ struct slurm {
     bool configured; /* MaxArraySize was asked for */
     bool closed;
 };
-
-/* slurm.c: steps the book and performs its acts. `ev` gets the time. */
-void slurm_step(struct slurm *x, struct slurm_event *ev);
-/* Reports the end and forgets the attempt. */
-void slurm_report_end(struct slurm *x, const struct attempt_key *key,
-                      const struct attempt_end *end);
 
 /* commands.c: each answers with the event of its act. */
 void command_test(struct slurm *x, const struct slurm_act *act);
@@ -81,7 +80,8 @@ void file_job_end(struct slurm *x, const struct slurm_act *act);
 void file_job_forget(struct slurm *x, const struct slurm_act *act);
 /* Of an attempt that the book does not know: answers with PROBE and what its folder says. */
 void file_job_probe(struct slurm *x, struct slurm_attempt *a);
-void slurm_probe_with(struct slurm *x, const struct slurm_attempt *a, enum slurm_hint hint,
-                      const char *name, uint32_t index);
+/* Of one that it knows: answers with PROBE and this hint. */
+void file_job_probe_with(struct slurm *x, const struct slurm_attempt *a, enum slurm_hint hint,
+                         const char *name, uint32_t index);
 
 #endif

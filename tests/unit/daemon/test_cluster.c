@@ -49,7 +49,7 @@ static void set_current(uint32_t no, const char *id)
 
 static void test_runs_what_is_current(void **state)
 {
-    struct cluster c;
+    struct cluster_job c;
     struct heartbeat beat;
     struct err err;
     int fd = -1;
@@ -79,7 +79,7 @@ static void test_runs_what_is_current(void **state)
 /* Where hosts share the state folder: the same, without a job. */
 static void test_shared_state(void **state)
 {
-    struct cluster c;
+    struct cluster_job c;
     struct heartbeat beat;
     struct err err;
     (void)state;
@@ -96,7 +96,7 @@ static void test_shared_state(void **state)
 
 static void test_given_up(void **state)
 {
-    struct cluster c;
+    struct cluster_job c;
     struct err err;
     int fd = -1;
     (void)state;
@@ -114,7 +114,7 @@ static void test_given_up(void **state)
 /* Rule 7: once begun, a job that its site puts back does not run again in the same folder. */
 static void test_requeued(void **state)
 {
-    struct cluster c;
+    struct cluster_job c;
     struct err err;
     int fd = -1;
     (void)state;
