@@ -77,6 +77,7 @@ struct slurm_settings { /* [run.slurm]; texts are NULL where unset */
     const char **setup; /* lines of the job script before the shim */
     size_t n_setup;
     int64_t grace_ms; /* from Slurm's last word on a job to its attempt being given up */
+    int64_t poll_ms;  /* between two questions about the queue while few jobs are in it */
     struct place place;
 };
 

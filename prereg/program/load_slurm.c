@@ -10,6 +10,8 @@
 #define QUEUED_DEFAULT 200
 #define GRACE_DEFAULT  (180 * 1000)
 #define GRACE_MAX      (60 * 60 * 1000)
+#define POLL_DEFAULT   (5 * 1000)
+#define POLL_MAX       (60 * 1000)
 
 /* Options of sbatch that preregd sets, or that would break what it relies on, and what to write
  * instead. sbatch accepts any beginning of a long option, so beginnings are refused, too. */
@@ -137,11 +139,14 @@ static size_t load_strings(struct load *l, const struct toml_node *t, const char
 
 void load_slurm(struct load *l, const struct toml_node *run)
 {
-    static const char *const keys[] = {"partition", "account", "qos",   "clusters", "max_queued",
-                                       "array",     "options", "setup", "grace",    "shim"};
+    static const char *const keys[] = {"partition",  "account", "qos",     "clusters",
+                                       "max_queued", "array",   "options", "setup",
+                                       "grace",      "poll",    "shim"};
     struct slurm_settings *s = &l->p->run.slurm;
-    *s = (struct slurm_settings){
-        .max_queued = QUEUED_DEFAULT, .array = true, .grace_ms = GRACE_DEFAULT};
+    *s = (struct slurm_settings){.max_queued = QUEUED_DEFAULT,
+                                 .array = true,
+                                 .grace_ms = GRACE_DEFAULT,
+                                 .poll_ms = POLL_DEFAULT};
     const struct toml_node *t = run == NULL ? NULL : load_member(l, run, "slurm", TOML_TABLE);
     if (t == NULL) {
         return;
@@ -163,5 +168,8 @@ void load_slurm(struct load *l, const struct toml_node *run)
     s->n_setup = load_strings(l, t, "setup", NULL, &s->setup);
     if (load_ms(l, t, "grace", &s->grace_ms) && (s->grace_ms < 1000 || s->grace_ms > GRACE_MAX)) {
         load_error(l, toml_member(t, "grace"), "expected 1 s to 1 h");
+    }
+    if (load_ms(l, t, "poll", &s->poll_ms) && (s->poll_ms < 1000 || s->poll_ms > POLL_MAX)) {
+        load_error(l, toml_member(t, "poll"), "expected 1 s to 1 min");
     }
 }

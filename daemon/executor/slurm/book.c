@@ -268,6 +268,12 @@ void slurm_book_set_grace(struct slurm_book *b, int64_t grace_ms)
     b->config.grace_ms = grace_ms;
 }
 
+void slurm_book_set_round(struct slurm_book *b, int64_t round_ms)
+{
+    assert(round_ms >= 1000 && round_ms <= b->config.round_max_ms);
+    b->config.round_ms = round_ms;
+}
+
 size_t slurm_book_count(const struct slurm_book *b)
 {
     return b->n_live;

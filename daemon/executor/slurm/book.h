@@ -36,7 +36,8 @@ struct slurm_book_config {
     uint64_t seed;           /* of array names; the shell takes it from the kernel */
     uint32_t max_array;      /* MaxArraySize; an array holds at most so many (rule 10) */
     int64_t grace_ms;        /* 180 s (rule 17); slurm_book_set_grace() */
-    int64_t round_ms;        /* between two questions while few are held: 5 s */
+    int64_t round_ms;        /* between two questions while few are held: 5 s;
+                                slurm_book_set_round() */
     int64_t round_max_ms;    /* with 10,000: 60 s (rule 13) */
     int64_t gather_ms;       /* how long a batch waits for more: 200 ms */
     int64_t beat_ms;         /* a heartbeat that advanced within it proves life: 60 s */
@@ -135,6 +136,9 @@ void slurm_book_set_max_array(struct slurm_book *book, uint32_t max_array);
 
 /* [run.slurm] grace, at least 1 s: of all attempts, the longest where programs differ. */
 void slurm_book_set_grace(struct slurm_book *book, int64_t grace_ms);
+
+/* [run.slurm] poll, 1 s to 60 s: of all attempts, the shortest where programs differ. */
+void slurm_book_set_round(struct slurm_book *book, int64_t round_ms);
 
 /* For status and explain. */
 struct slurm_view {

@@ -38,8 +38,9 @@ static void key_list(struct strbuf *out, const char *const *list, size_t n)
 static void make_key(struct strbuf *out, const struct slurm_shape *s)
 {
     const struct slurm_request *r = &s->request;
-    strbuf_addf(out, "%u %u %lld %u %lld %lld ", s->program, r->threads, (long long)r->memory_bytes,
-                r->gpus, (long long)r->time_ms, (long long)s->grace_ms);
+    strbuf_addf(out, "%u %u %lld %u %lld %lld %lld ", s->program, r->threads,
+                (long long)r->memory_bytes, r->gpus, (long long)r->time_ms, (long long)s->grace_ms,
+                (long long)s->poll_ms);
     key_text(out, r->partition);
     key_text(out, r->account);
     key_text(out, r->qos);
@@ -78,6 +79,7 @@ static struct slurm_shape *make_shape(const struct attempt_place *place, const c
     s->setup = keep_list(s, from->setup, from->n_setup);
     s->n_setup = from->n_setup;
     s->grace_ms = from->grace_ms;
+    s->poll_ms = from->poll_ms;
     s->request = (struct slurm_request){
         .partition = keep(s, from->partition),
         .account = keep(s, from->account),

@@ -19,6 +19,7 @@ struct slurm_shape {
     const char **setup;
     size_t n_setup;
     int64_t grace_ms;
+    int64_t poll_ms;
     struct arena texts;
 };
 

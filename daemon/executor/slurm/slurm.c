@@ -133,12 +133,15 @@ static void give_shape(struct slurm *x, struct slurm_attempt *a, const struct at
     a->array = place->program->run.slurm.array;
     free(jobs);
     free(work);
-    int64_t grace_ms = 0;
+    const struct slurm_shape *s = x->shapes.list[a->shape];
+    int64_t grace_ms = s->grace_ms;
+    int64_t poll_ms = s->poll_ms;
     for (size_t i = 0; i < x->shapes.n; i++) {
         grace_ms = x->shapes.list[i]->grace_ms > grace_ms ? x->shapes.list[i]->grace_ms : grace_ms;
+        poll_ms = x->shapes.list[i]->poll_ms < poll_ms ? x->shapes.list[i]->poll_ms : poll_ms;
     }
     slurm_book_set_grace(x->book, grace_ms);
-    const struct slurm_shape *s = x->shapes.list[a->shape];
+    slurm_book_set_round(x->book, poll_ms);
     commands_add_clusters(x, s->request.clusters);
     command_config(x, s->request.clusters);
 }

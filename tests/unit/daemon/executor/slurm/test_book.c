@@ -238,6 +238,23 @@ static void test_cannot_ask(void **state)
     finish(&p);
 }
 
+/* Rule 13: as often as [run.slurm] poll says. */
+static void test_round(void **state)
+{
+    struct bench p;
+    (void)state;
+    hold_one(&p);
+    slurm_book_set_round(p.book, 1000);
+    queue(&p, row(&p, "RUNNING", "n1"));
+    for (int i = 0; i < 5; i++) {
+        const int64_t since_ms = p.now_ms;
+        queue(&p, row(&p, "RUNNING", "n1"));
+        assert_in_range(p.now_ms - since_ms, 900, 1100);
+        step(&p, (struct slurm_event){.kind = SLURM_EVENT_TIMER});
+    }
+    finish(&p);
+}
+
 /* Nor when the last answer before it had shown the job absent. */
 static void test_absent_once(void **state)
 {
@@ -483,21 +500,14 @@ static void test_hints(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_array_of_two),
-        cmocka_unit_test(test_never_fits),
-        cmocka_unit_test(test_unknown_answer),
-        cmocka_unit_test(test_cannot_ask),
-        cmocka_unit_test(test_absent_once),
-        cmocka_unit_test(test_full_and_ended),
-        cmocka_unit_test(test_node_fail),
-        cmocka_unit_test(test_kill),
-        cmocka_unit_test(test_kill_in_its_cluster),
-        cmocka_unit_test(test_forgets),
-        cmocka_unit_test(test_forgets_refused),
-        cmocka_unit_test(test_no_space),
-        cmocka_unit_test(test_full),
-        cmocka_unit_test(test_hints),
-        cmocka_unit_test(test_early_question),
+        cmocka_unit_test(test_array_of_two),   cmocka_unit_test(test_never_fits),
+        cmocka_unit_test(test_unknown_answer), cmocka_unit_test(test_cannot_ask),
+        cmocka_unit_test(test_round),          cmocka_unit_test(test_absent_once),
+        cmocka_unit_test(test_full_and_ended), cmocka_unit_test(test_node_fail),
+        cmocka_unit_test(test_kill),           cmocka_unit_test(test_kill_in_its_cluster),
+        cmocka_unit_test(test_forgets),        cmocka_unit_test(test_forgets_refused),
+        cmocka_unit_test(test_no_space),       cmocka_unit_test(test_full),
+        cmocka_unit_test(test_hints),          cmocka_unit_test(test_early_question),
         cmocka_unit_test(test_stray),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,6 +49,7 @@ static void test_numbers(void **state)
     assert_int_equal(s->request.time_ms, 4 * 3600 * 1000);
     assert_int_equal(s->request.warn_ms, 10 * 60 * 1000);
     assert_int_equal(s->grace_ms, 180 * 1000);
+    assert_int_equal(s->poll_ms, 5 * 1000);
     assert_string_equal(shapes.list[3]->setup[0], "module load x");
     assert_string_equal(s->shim, "/opt/prereg-shim");
     program_free(b);
