@@ -2,13 +2,17 @@
  * leaves in jobs/, and how it takes answers that are not what they seem. */
 #include "daemon/executor/slurm/slurm.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/attempt_name.h"
 #include "base/file.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
+#include "daemon/executor/slurm/slurm_parts.h"
 #include "tests/unit/check.h"
 #include "tests/unit/prereg/support.h"
 #include "tests/unit/scratch.h"
@@ -24,6 +28,8 @@ struct bench {
     char *folder; /* of the attempt */
     unsigned n_ended;
     struct attempt_end end;
+    unsigned n_probed;
+    enum core_health health; /* the latest answer */
     bool in_time;
 };
 
@@ -51,9 +57,10 @@ static void on_ended(void *ctx, const struct attempt_key *key, const struct atte
 
 static void on_probed(void *ctx, const struct attempt_key *key, enum core_health health)
 {
-    (void)ctx;
+    struct bench *b = ctx;
     (void)key;
-    (void)health;
+    b->n_probed++;
+    b->health = health;
 }
 
 static void on_full(void *ctx, enum executor_kind executor, bool full)
@@ -175,6 +182,68 @@ static bool was_run(struct bench *b, const char *words)
     return found;
 }
 
+/* Runs the loop until `is_so`; fails after a while. */
+static void run_until(struct bench *b, bool (*is_so)(const struct bench *b))
+{
+    for (int i = 0; i < LIMIT_MS && !is_so(b); i++) {
+        (void)uv_run(&b->loop, UV_RUN_NOWAIT);
+        (void)usleep(1000);
+    }
+    assert_true(is_so(b));
+}
+
+static void run_for(struct bench *b, int ms)
+{
+    for (int i = 0; i < ms; i++) {
+        (void)uv_run(&b->loop, UV_RUN_NOWAIT);
+        (void)usleep(1000);
+    }
+}
+
+/* A disk that hangs: whatever writes this file waits until release(). A test that fails before that
+ * must release it, too (its tear-down does): libuv waits for its threads when the process exits, so
+ * the process would never end. */
+static char *blocked;
+static int blocked_fd = -1;
+
+static void block(const struct bench *b, const char *file)
+{
+    blocked = path_join(b->folder, file);
+    assert_int_equal(mkfifo(blocked, 0600), 0);
+}
+
+/* The reader stays, so that what is written can be. */
+static void release(void)
+{
+    if (blocked != NULL) {
+        blocked_fd = open(blocked, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        free(blocked);
+        blocked = NULL;
+    }
+}
+
+static int release_at_end(void **state)
+{
+    (void)state;
+    release();
+    (void)close(blocked_fd);
+    blocked_fd = -1;
+    return 0;
+}
+
+static void probe(struct bench *b)
+{
+    char *folder = path_join(scratch_folder, "p");
+    const struct attempt_place place = place_of(b, folder, NULL);
+    b->x->ops->probe(b->x, &place);
+    free(folder);
+}
+
+static const struct slurm *slurm_of(const struct bench *b)
+{
+    return (const struct slurm *)b->x;
+}
+
 static bool in_jobs(const char *name)
 {
     char *path = xasprintf("%s/p/jobs/%s", scratch_folder, name);
@@ -219,11 +288,73 @@ static void test_refused(void **state)
     assert_false(in_jobs(ID ".sh"));
 }
 
+static bool is_ending(const struct bench *b)
+{
+    const struct slurm_attempt *a = key_map_get(&slurm_of(b)->attempts, &KEY);
+    return a != NULL && a->ending;
+}
+
+/* A probe while an attempt that is given up is fenced off: its end is the answer, once, and the
+ * book does not adopt it a second time. A grace must pass before it is given up, so this test sets
+ * it: the default is three minutes. */
+static void test_probed_while_fenced(void **state)
+{
+    struct bench b;
+    (void)state;
+    command("sbatch", "exit 1");
+    begin(&b, "slurm = { array = false, grace = \"1s\", poll = \"1s\" }");
+    scratch_put(b.folder, LAYOUT_JOB, "{\"name\":\"" ID "\"}\n");
+    scratch_put(b.folder, LAYOUT_START, "{}\n");
+    block(&b, "fenced.new");
+    probe(&b);
+    run_until(&b, is_ending);
+    probe(&b);
+    run_for(&b, 100);
+    assert_int_equal(b.n_ended, 0);
+    assert_int_equal(slurm_book_count(slurm_of(&b)->book), 0);
+    release();
+    run(&b);
+    assert_int_equal(b.n_ended, 1);
+    assert_int_equal(b.end.reason, END_HOST_LOST);
+    finish(&b);
+    assert_int_equal(b.n_ended, 1);
+}
+
+static bool is_submitting(const struct bench *b)
+{
+    struct slurm_view v;
+    return slurm_book_view(slurm_of(b)->book, &KEY, &v) && strcmp(v.state, "submitting") == 0;
+}
+
+/* A probe while spec, job and current-attempt are written: it is queued, and submitted once. */
+static void test_probed_while_written(void **state)
+{
+    struct bench b;
+    (void)state;
+    command("sbatch", "case \"$*\" in *--test-only*) exit 0;; esac\necho 5");
+    begin(&b, "slurm = { array = false, grace = \"1s\", poll = \"1s\" }");
+    block(&b, "spec.new");
+    start(&b);
+    run_until(&b, is_submitting);
+    probe(&b);
+    run_for(&b, 100);
+    assert_int_equal(b.n_probed, 1);
+    assert_int_equal(b.health, HEALTH_QUEUED);
+    release();
+    assert_true(was_run(&b, "--job-name=" ID));
+    run(&b); /* the queue never shows it: it is gone after the grace */
+    assert_int_equal(b.n_ended, 1);
+    assert_int_equal(b.end.reason, END_HOST_LOST);
+    finish(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_warns),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test_teardown(test_probed_while_fenced, release_at_end),
+        cmocka_unit_test_teardown(test_probed_while_written, release_at_end),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }
