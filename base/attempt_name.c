@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
+#include "base/layout.h"
 #include "base/xalloc.h"
 
 #define PREFIX "attempt-"
@@ -85,4 +87,22 @@ int attempt_list(const char *task_folder, struct name_list *out, struct err *err
         qsort(out->names, n, sizeof(*out->names), by_number);
     }
     return 0;
+}
+
+int attempt_task_read(const char *folder, cJSON **out, struct err *err)
+{
+    cJSON *end = NULL;
+    char *task = path_join(folder, LAYOUT_TASK);
+    char *exit = path_join(folder, LAYOUT_EXIT);
+    int rc = json_read_file(task, LAYOUT_TASK_MAX, out, err);
+    if (rc == ERR_NOT_FOUND && json_read_file(exit, LAYOUT_START_MAX, &end, err) == 0) {
+        *out = cJSON_DetachItemFromObjectCaseSensitive(end, ATTEMPT_TASK_MEMBER);
+        rc = *out != NULL ? 0
+                          : err_set(err, ERR_NOT_FOUND, "neither %s nor %s has the attempt's task",
+                                    task, exit);
+    }
+    cJSON_Delete(end);
+    free(exit);
+    free(task);
+    return rc;
 }

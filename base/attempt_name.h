@@ -1,10 +1,12 @@
 /*
- * The folder of an attempt: attempt-NN-UUID, with at least two digits. Earlier versions wrote at
- * least four (attempt-0003-UUID); those folders keep their names and are read alike.
+ * The folder of an attempt: its name, and the task in it. The name is attempt-NN-UUID, with at
+ * least two digits. Earlier versions wrote at least four (attempt-0003-UUID); those folders keep
+ * their names and are read alike.
  */
 #ifndef BASE_ATTEMPT_NAME_H
 #define BASE_ATTEMPT_NAME_H
 
+#include <cjson/cJSON.h>
 #include <stdint.h>
 
 #include "base/file.h"
@@ -27,5 +29,11 @@ char *attempt_path(const char *task_folder, uint32_t no, const char *id)
 /* Lists the names of all attempts' folders in the order of their numbers; none if `task_folder`
  * does not exist. The caller releases *out, also after an error. */
 int attempt_list(const char *task_folder, struct name_list *out, struct err *err) MUST_CHECK;
+
+#define ATTEMPT_TASK_MEMBER "task" /* of exit.json */
+
+/* Reads the task that was given to the attempt in `folder`: task.json, or, once it has ended well,
+ * exit.json's member "task", where its shim put it. The caller deletes *out. */
+int attempt_task_read(const char *folder, cJSON **out, struct err *err) MUST_CHECK;
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/attempt_name.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/layout.h"
@@ -117,13 +118,12 @@ static int take_result(void *ctx, uint32_t task, uint32_t attempt_no, const stru
     return 0;
 }
 
-/* The head in the attempt's task.json; a task without one was made under the root. */
+/* The head in the attempt's task; a task without one was made under the root. */
 static int read_head(struct rerun_source *src, struct rerun_accepted *a, struct err *err)
 {
     cJSON *task = NULL;
     const char *head = src->lock->root;
-    char *path = path_join(a->folder, LAYOUT_TASK);
-    int rc = json_read_file(path, LAYOUT_TASK_MAX, &task, err);
+    int rc = attempt_task_read(a->folder, &task, err);
     if (rc == 0) {
         rc = json_opt_string(task, "head", &head, err);
     }
@@ -131,7 +131,6 @@ static int read_head(struct rerun_source *src, struct rerun_accepted *a, struct 
         (void)snprintf(a->head, sizeof(a->head), "%s", head);
     }
     cJSON_Delete(task);
-    free(path);
     return rc;
 }
 

@@ -186,16 +186,15 @@ int apparatus_model_path(const struct plan_program *p, const struct plan_apparat
                : err_set(err, ERR_NOT_FOUND, "apparatus.%s: %s is not pinned", a->name, a->model);
 }
 
-/* Compares what task.json asked (expectation, model, params, stage) with the present
+/* Compares what the task asked (expectation, model, params, stage) with the present
  * declaration. */
 bool apparatus_is_current(const struct plan_apparatus *a, const struct bundle *b,
                           const char *attempt_folder)
 {
     cJSON *task = NULL;
     struct err ignored;
-    char *path = path_join(attempt_folder, LAYOUT_TASK);
     bool same = false;
-    if (json_read_file(path, LAYOUT_TASK_MAX, &task, &ignored) == 0) {
+    if (attempt_task_read(attempt_folder, &task, &ignored) == 0) {
         const cJSON *asked = json_member(task, "apparatus");
         const cJSON *stage = json_member(task, "stage");
         cJSON *params = task_params(b->program, b->lock, 0, a->stage);
@@ -206,7 +205,6 @@ bool apparatus_is_current(const struct plan_apparatus *a, const struct bundle *b
         cJSON_Delete(params);
     }
     cJSON_Delete(task);
-    free(path);
     return same;
 }
 

@@ -91,10 +91,8 @@ static cJSON *result_of(const struct lock *lock, const char *name, const char *a
     cJSON *task = NULL;
     cJSON *result = NULL;
     cJSON *o = NULL;
-    char *asked = path_join(attempt, LAYOUT_TASK);
     char *came = path_join(attempt, LAYOUT_RESULT);
-    if (file_kind_at(came) == FILE_REGULAR &&
-        json_read_file(asked, LAYOUT_TASK_MAX, &task, &ignored) == 0) {
+    if (file_kind_at(came) == FILE_REGULAR && attempt_task_read(attempt, &task, &ignored) == 0) {
         if (json_read_file_lax(came, LAYOUT_RESULT_MAX, &result, &ignored) != 0) {
             result = NULL; /* shown as not measured */
         }
@@ -103,7 +101,6 @@ static cJSON *result_of(const struct lock *lock, const char *name, const char *a
     cJSON_Delete(result);
     cJSON_Delete(task);
     free(came);
-    free(asked);
     return o;
 }
 

@@ -98,7 +98,8 @@ static void add_file(struct name_list *files, struct name_list *folders, const c
     files->names[files->n++] = path;
 }
 
-/* Everything the result states: artifacts, items, result.json itself. */
+/* Everything the result states: artifacts, items, result.json itself; and exit.json, which has the
+ * task that was given (its shim leaves it alone from then on). */
 static void collect(struct name_list *files, struct name_list *folders, const char *folder,
                     const cJSON *result)
 {
@@ -115,6 +116,11 @@ static void collect(struct name_list *files, struct name_list *folders, const ch
         add_file(files, folders, folder, items->valuestring);
     }
     add_file(files, folders, folder, LAYOUT_RESULT);
+    char *exit = path_join(folder, LAYOUT_EXIT);
+    if (file_kind_at(exit) == FILE_REGULAR) {
+        add_file(files, folders, folder, LAYOUT_EXIT);
+    }
+    free(exit);
 }
 
 /* The attempt's folder, then those above it: a name is synced after what it names. */

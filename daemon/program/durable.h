@@ -1,6 +1,6 @@
 /*
  * Puts a result on the disk before the journal row that depends on it (invariant 1): result.json,
- * its artifacts, and the folders that name them, up to the program's own.
+ * its artifacts, exit.json, and the folders that name them, up to the program's own.
  *
  * Workers need not sync anything. Blocking; runs off the loop. On ext4, with the journal on the
  * same file system, the bytes are written out and the sync of the journal's own line commits them
@@ -20,9 +20,9 @@ struct sync_group; /* of one file system */
 struct sync_group *sync_group_new(void) __attribute__((returns_nonnull));
 void sync_group_free(struct sync_group *g); /* NULL is fine */
 
-/* result.json in `folder`, what it states as artifacts and items, and every folder from there up to
- * `top`, which is one of its parents. ERR_NO_SPACE, or ERR_IO: a loss of power may lose
- * any of it. */
+/* result.json and exit.json in `folder`, what the result states as artifacts and items, and every
+ * folder from there up to `top`, which is one of its parents. ERR_NO_SPACE, or ERR_IO: a loss of
+ * power may lose any of it. */
 int durable_result(struct sync_group *g, const char *folder, const char *top, const cJSON *result,
                    struct err *err) MUST_CHECK;
 

@@ -68,6 +68,16 @@ def amend(place, grid, *more, wanted=OK):
     return place.ctl("amend", grid, "--reason", "as published", *more, wanted=wanted)
 
 
+def task_of(folder):
+    """What an attempt was given: task.json, or, once it has ended well, a member of exit.json; None before either is there."""
+    if os.path.exists(os.path.join(folder, "task.json")):
+        return read(folder, "task.json")
+    try:
+        return read(folder, "exit.json")["task"]
+    except FileNotFoundError:
+        return None
+
+
 def read(*parts):
     with open(os.path.join(*parts), encoding="utf-8") as f:
         text = f.read()

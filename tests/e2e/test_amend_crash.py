@@ -7,7 +7,7 @@ import os
 import shutil
 
 import lab
-from amending import amend, gate, read, submitted, unloaded
+from amending import amend, gate, read, submitted, task_of, unloaded
 from lab import OK, equal, expect
 
 PRELOAD = os.path.join(os.path.dirname(os.path.abspath(lab.sys.argv[1])), "tests", "e2e_daemon_preload.so")
@@ -83,7 +83,7 @@ def check_tasks(place):
     """Every task has the root, and the head that held when it began."""
     shown = place.ctl_json("diff")
     heads = {shown["root"], *(a["head"] for a in shown["amendments"])}
-    tasks = [read(d, "task.json") for d, _, files in os.walk(os.path.join(place.program_folder(), "cells"))
+    tasks = [task_of(d) for d, _, files in os.walk(os.path.join(place.program_folder(), "cells"))
              if {"start.json", "exit.json"} & set(files)]  # without it the daemon died while it prepared the attempt
     expect(len(tasks) >= 4 and all(t["root"] == shown["root"] and t["head"] in heads for t in tasks), "root and head of the tasks")
 

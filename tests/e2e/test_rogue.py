@@ -56,7 +56,7 @@ def test_causes(place):
     garbage = place.ctl_json("explain", "mode=garbage,seed=1/probe")
     equal(garbage["garbage_lines"], 5, "lines that are no events")
     folder = place.ctl_json("explain", "mode=good,seed=1/probe")["attempt_list"][0]["folder"]
-    equal(sorted(os.listdir(folder)), ["exit.json", "result.json", "task.json"],
+    equal(sorted(os.listdir(folder)), ["exit.json", "result.json"],
           "files of an attempt that has ended and said nothing")
     holes = place.ctl_json("explain", "mode=sparse,seed=1/probe")
     expect(100 < holes["garbage_lines"] < 10000, f"of six gigabytes of nothing too much was read: {holes['garbage_lines']}")

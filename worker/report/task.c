@@ -5,6 +5,7 @@
  */
 #include "worker/report/task.h"
 
+#include "base/attempt_name.h"
 #include "base/json.h"
 #include "base/layout.h"
 #include "base/text.h"
@@ -132,6 +133,16 @@ int task_read(const char *path, struct worker_task *task, struct err *err)
     if (rc == 0)
         rc = task_from_json(json, task, err);
     return rc < 0 ? err_wrap(err, "%s", path) : 0;
+}
+
+int task_read_attempt(const char *folder, struct worker_task *task, struct err *err)
+{
+    cJSON *json = NULL;
+    *task = (struct worker_task){0};
+    int rc = attempt_task_read(folder, &json, err);
+    if (rc == 0)
+        rc = task_from_json(json, task, err);
+    return rc < 0 ? err_wrap(err, LAYOUT_TASK) : 0;
 }
 
 void task_release(struct worker_task *task)

@@ -53,6 +53,8 @@ double task_flops_per_second(const struct worker_task *task);
 /* ERR_USAGE for a member of the wrong type, ERR_VERSION for another protocol. Call task_release()
  * also after an error. */
 int task_read(const char *path, struct worker_task *task, struct err *err) MUST_CHECK;
+/* The same for the task of an attempt that may have ended, in `folder`. */
+int task_read_attempt(const char *folder, struct worker_task *task, struct err *err) MUST_CHECK;
 /* The same for JSON that is parsed already. The task owns it from then on, also on error. */
 int task_from_json(cJSON *json, struct worker_task *task, struct err *err) MUST_CHECK;
 void task_release(struct worker_task *task); /* also fine on a zeroed struct */

@@ -1,10 +1,11 @@
-/* start.json and exit.json of an attempt: one file, written, read, torn. */
+/* start.json and exit.json of an attempt: one file, written, read, torn, joined by its task. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/attempt_name.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/layout.h"
@@ -117,6 +118,99 @@ static void test_start_stays_in_exit(void **state)
     free(path);
 }
 
+/* A padded task: `n` bytes of a valid object. */
+static void put_task(const char *folder, size_t n)
+{
+    struct strbuf text = STRBUF_INIT;
+    strbuf_addf(&text, "{\"head\":\"ab\",\"x\":0.1,\"pad\":\"");
+    while (text.len + 3 < n) {
+        strbuf_addc(&text, 'p');
+    }
+    strbuf_addf(&text, "\"}\n");
+    scratch_put(folder, LAYOUT_TASK, text.buf);
+    strbuf_release(&text);
+}
+
+/* The task of an attempt that ended well is in exit.json, and its file is gone; else it stays where
+ * it is. Either way it is read as the attempt's. */
+static void test_task_moves(void **state)
+{
+    static const struct {
+        const char *what;
+        struct shim_exit end;
+        size_t n; /* of task.json; 0: "{", which is not valid */
+        bool moves;
+        bool is_read;
+    } CASES[] = {
+        {"well", {.reason = SHIM_EXITED}, 100, true, true},
+        {"just fits", {.reason = SHIM_EXITED}, 3500, true, true},
+        {"both do not fit", {.reason = SHIM_EXITED}, 4000, false, true},
+        {"large", {.reason = SHIM_EXITED}, 9000, false, true},
+        {"exit code 1", {.reason = SHIM_EXITED, .code = 1}, 100, false, true},
+        {"signalled", {.reason = SHIM_SIGNALLED, .signal = 9}, 100, false, true},
+        {"not JSON", {.reason = SHIM_EXITED}, 0, false, false},
+    };
+    struct fixture *f = *state;
+    char *start_path = path_join(f->folder, LAYOUT_START);
+    char *task_path = path_join(f->folder, LAYOUT_TASK);
+    char *exit_path = path_join(f->folder, LAYOUT_EXIT);
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        CHECK_ROW("%s", CASES[i].what);
+        struct err err;
+        struct stat st;
+        struct shim_exit end = CASES[i].end;
+        struct shim_exit back;
+        cJSON *task = NULL;
+        memcpy(end.attempt, f->attempt, sizeof(end.attempt));
+        if (CASES[i].n > 0) {
+            put_task(f->folder, CASES[i].n);
+        } else {
+            scratch_put(f->folder, LAYOUT_TASK, "{");
+        }
+        int fd = open(start_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        assert_int_equal(shim_exit_write(f->folder, fd, &(struct shim_start){0}, &end, &err), 0);
+        assert_int_equal(fstat(fd, &st), 0);
+        assert_true(st.st_size <= 4096);
+        assert_int_equal(file_kind_at(task_path), CASES[i].moves ? FILE_ABSENT : FILE_REGULAR);
+        assert_int_equal(shim_exit_read(f->folder, f->attempt, &back, &err), 0);
+        assert_int_equal(back.signal, end.signal);
+        assert_true((attempt_task_read(f->folder, &task, &err) == 0) == CASES[i].is_read);
+        if (CASES[i].is_read) {
+            assert_string_equal(json_member(task, "head")->valuestring, "ab");
+            assert_true(json_member(task, "x")->valuedouble == 0.1);
+        }
+        cJSON_Delete(task);
+        (void)close(fd);
+        assert_int_equal(unlink(exit_path), 0);
+        (void)unlink(task_path);
+    }
+    free(exit_path);
+    free(task_path);
+    free(start_path);
+}
+
+/* A link is not followed, and without either file there is no task. */
+static void test_task_elsewhere(void **state)
+{
+    struct fixture *f = *state;
+    struct err err;
+    cJSON *task = NULL;
+    struct shim_exit end = {.reason = SHIM_EXITED};
+    char *start_path = path_join(f->folder, LAYOUT_START);
+    char *task_path = path_join(f->folder, LAYOUT_TASK);
+    memcpy(end.attempt, f->attempt, sizeof(end.attempt));
+    scratch_put(f->folder, "other", "{\"head\":\"cd\"}");
+    assert_int_equal(symlink("other", task_path), 0);
+    int fd = open(start_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(shim_exit_write(f->folder, fd, &(struct shim_start){0}, &end, &err), 0);
+    (void)close(fd);
+    assert_int_equal(unlink(task_path), 0); /* it is still there */
+    assert_int_equal(attempt_task_read(f->folder, &task, &err), ERR_NOT_FOUND);
+    assert_non_null(strstr(err.msg, LAYOUT_TASK));
+    free(task_path);
+    free(start_path);
+}
+
 /* GPUs go from the spec into start.json and from there into exit.json; a file without them, or with
  * damaged ones, names none. */
 static void test_gpus(void **state)
@@ -180,6 +274,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_torn_files_are_corrupt_not_trusted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_gpus, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_start_stays_in_exit, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_task_moves, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_task_elsewhere, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,7 +78,7 @@ static int read_left(struct left *l, struct err *err)
     if (stat(LAYOUT_RESULT, &l->when) != 0)
         return err_set(err, ERR_NOT_FOUND, "no %s: the attempt is not done", LAYOUT_RESULT);
     int rc = json_read_file(LAYOUT_RESULT, LAYOUT_RESULT_MAX, &l->result, err);
-    if (rc != 0 || (rc = task_read(LAYOUT_TASK, &l->task, err)) != 0)
+    if (rc != 0 || (rc = task_read_attempt(".", &l->task, err)) != 0)
         return rc;
     evaluation_init(&l->e, &l->task);
     if ((rc = evaluation_load(&l->e, true, err)) != 0)
