@@ -1,13 +1,15 @@
 /*
  * Decides which parts of a finished task's checkpoints may go. The link result.json says which
  * attempt was accepted, its text which files of that attempt are artifacts. A checkpoint is kept
- * when any step of the path of an artifact has its name: too much rather than too little.
+ * when any step of the path of an artifact has its name, or when links of the path lead into it:
+ * too much rather than too little. What only a link leads to is not the task's and is left alone.
  */
 #include "state/disk/checkpoints.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/attempt_name.h"
@@ -73,41 +75,82 @@ static bool has_component(const char *path, const char *name)
     return false;
 }
 
-static bool is_named(const cJSON *result, const char *name)
+/* Whether an artifact or the items at this path are in the checkpoint, its links resolved. A path
+ * that cannot be resolved may be. */
+static bool leads_into(const char *attempt_folder, const char *path, const char *checkpoint)
 {
-    const cJSON *items = json_member(result, "items");
-    const cJSON *a = NULL;
-    cJSON_ArrayForEach(a, json_member(result, "artifacts"))
+    char *full = path_join(attempt_folder, path);
+    char *real = realpath(full, NULL);
+    const bool absent = real == NULL && (errno == ENOENT || errno == ENOTDIR);
+    char *folder = realpath(checkpoint, NULL);
+    const size_t n = folder == NULL ? 0 : strlen(folder);
+    const bool leads = real == NULL || folder == NULL
+                           ? !absent
+                           : strncmp(real, folder, n) == 0 && (real[n] == '/' || real[n] == '\0');
+    free(folder);
+    free(real);
+    free(full);
+    return leads;
+}
+
+struct accepted {
+    const char *folder; /* of the accepted attempt */
+    const cJSON *result;
+};
+
+/* Whether the accepted result needs what is at `path` of its attempt from this checkpoint. */
+static bool needs(const struct accepted *a, const cJSON *path, const struct found *f)
+{
+    return cJSON_IsString(path) && ((f->accepted && has_component(path->valuestring, f->name)) ||
+                                    leads_into(a->folder, path->valuestring, f->path));
+}
+
+static bool is_named(const struct accepted *a, const struct found *f)
+{
+    const cJSON *o = NULL;
+    cJSON_ArrayForEach(o, json_member(a->result, "artifacts"))
     {
-        const cJSON *path = json_member(a, "path");
-        if (cJSON_IsString(path) && has_component(path->valuestring, name)) {
+        if (needs(a, json_member(o, "path"), f)) {
             return true;
         }
     }
-    return cJSON_IsString(items) && has_component(items->valuestring, name);
+    return needs(a, json_member(a->result, "items"), f);
 }
 
-static void collect(const char *attempt_folder, bool accepted, const cJSON *result,
+static bool is_link(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+static void collect_one(char *path, int64_t step, bool accepted, const struct accepted *a,
+                        struct found_list *out)
+{
+    char *manifest = path_join(path, MANIFEST);
+    struct found f = {.path = path, .name = path_name(path), .step = step, .accepted = accepted};
+    f.whole = file_kind_at(manifest) == FILE_REGULAR;
+    f.named = is_named(a, &f);
+    ARRAY_GROW(out->items, out->n, out->cap);
+    out->items[out->n++] = f;
+    free(manifest);
+}
+
+static void collect(const char *attempt_folder, bool accepted, const struct accepted *a,
                     struct found_list *out)
 {
     struct name_list names = {0};
     struct err ignored;
     char *folder = path_join(attempt_folder, LAYOUT_CHECKPOINT);
-    if (file_kind_at(folder) == FILE_FOLDER && dir_list(folder, &names, &ignored) == 0) {
+    if (!is_link(folder) && file_kind_at(folder) == FILE_FOLDER &&
+        dir_list(folder, &names, &ignored) == 0) {
         for (size_t i = 0; i < names.n; i++) {
             int64_t step = -1;
-            if (!checkpoint_step(names.names[i], &step)) {
-                continue;
+            char *path = path_join(folder, names.names[i]);
+            if (checkpoint_step(names.names[i], &step) && !is_link(path)) {
+                collect_one(path, step, accepted, a, out);
+            } else {
+                free(path);
             }
-            struct found f = {
-                .path = path_join(folder, names.names[i]), .step = step, .accepted = accepted};
-            char *manifest = path_join(f.path, MANIFEST);
-            f.name = path_name(f.path);
-            f.whole = file_kind_at(manifest) == FILE_REGULAR;
-            f.named = accepted && is_named(result, f.name);
-            free(manifest);
-            ARRAY_GROW(out->items, out->n, out->cap);
-            out->items[out->n++] = f;
         }
     }
     name_list_release(&names);
@@ -141,12 +184,15 @@ static int collect_all(const char *task_folder, const char *accepted, struct fou
         return err_set(err, ERR_CORRUPT, "%.120s: its accepted result cannot be read (%.80s)",
                        task_folder, why.msg);
     }
+    char *accepted_folder = path_join(task_folder, accepted);
+    const struct accepted a = {.folder = accepted_folder, .result = result};
     rc = attempt_list(task_folder, &attempts, err);
     for (size_t i = 0; rc == 0 && i < attempts.n; i++) {
         char *folder = path_join(task_folder, attempts.names[i]);
-        collect(folder, strcmp(attempts.names[i], accepted) == 0, result, out);
+        collect(folder, strcmp(attempts.names[i], accepted) == 0, &a, out);
         free(folder);
     }
+    free(accepted_folder);
     name_list_release(&attempts);
     cJSON_Delete(result);
     return rc;

@@ -1,8 +1,8 @@
 /*
  * The checkpoints of a task that is done: `checkpoint/step-N` in the folders of its attempts. What
- * the accepted result names as artifact or items is needed by later stages, `rerun` and `export`,
- * and is never superseded. Checkpoints with names of another form belong to the worker and are left
- * alone. Blocking.
+ * the accepted result names as artifact or items, directly or through links, is needed by later
+ * stages, `rerun` and `export`, and is never superseded. Checkpoints with names of another form
+ * belong to the worker and are left alone, as is what only a link leads to. Blocking.
  */
 #ifndef STATE_DISK_CHECKPOINTS_H
 #define STATE_DISK_CHECKPOINTS_H

@@ -97,6 +97,57 @@ static void test_superseded(void **state)
     scratch_remove(folder);
 }
 
+/* A worker may keep its best weights through a link, in the accepted attempt or an earlier one. */
+static void test_artifacts_behind_links(void **state)
+{
+    (void)state;
+    struct name_list list = {0};
+    struct err err = {0};
+    char *folder = scratch_make();
+    make_task(folder);
+    link_result(folder);
+    scratch_put(folder, SECOND "/result.json",
+                "{\"items\":\"items.jsonl\",\"artifacts\":[{\"path\":\"best/data\"}]}");
+    char *best = path_join(folder, SECOND "/best");
+    char *items = path_join(folder, SECOND "/items.jsonl");
+    assert_int_equal(symlink("checkpoint/step-000001", best), 0);
+    assert_int_equal(symlink("../" FIRST "/checkpoint/step-000009/data", items), 0);
+    assert_int_equal(checkpoints_superseded(folder, false, &list, &err), 0);
+    assert_false(is_listed(&list, folder, SECOND "/checkpoint/step-000001"));
+    assert_false(is_listed(&list, folder, FIRST "/checkpoint/step-000009"));
+    assert_true(is_listed(&list, folder, SECOND "/checkpoint/step-000002"));
+    name_list_release(&list);
+    free(items);
+    free(best);
+    scratch_remove(folder);
+}
+
+/* What a link leads to may be another task's, or the user's: none of it is removed. */
+static void test_links_are_left_alone(void **state)
+{
+    (void)state;
+    struct name_list list = {0};
+    struct err err = {0};
+    char *folder = scratch_make();
+    scratch_put(folder, "elsewhere/step-000001/manifest.json", "{}");
+    scratch_put(folder, "elsewhere/step-000009/manifest.json", "{}");
+    scratch_put(folder, SECOND "/checkpoint/step-000002/manifest.json", "{}");
+    scratch_put(folder, FIRST "/start.json", "{}");
+    scratch_put(folder, SECOND "/result.json", "{}");
+    link_result(folder);
+    char *whole = path_join(folder, FIRST "/checkpoint");
+    char *one = path_join(folder, SECOND "/checkpoint/step-000009");
+    assert_int_equal(symlink("../elsewhere", whole), 0);
+    assert_int_equal(symlink("../../elsewhere/step-000009", one), 0);
+    assert_int_equal(checkpoints_superseded(folder, false, &list, &err), 0);
+    assert_int_equal(list.n, 1);
+    assert_true(is_listed(&list, folder, SECOND "/checkpoint/step-000002"));
+    name_list_release(&list);
+    free(one);
+    free(whole);
+    scratch_remove(folder);
+}
+
 /* A result that cannot be read may name anything. */
 static void test_unreadable_result(void **state)
 {
@@ -213,8 +264,12 @@ static void test_links(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_superseded),      cmocka_unit_test(test_unreadable_result),
-        cmocka_unit_test(test_last_of_another), cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_superseded),
+        cmocka_unit_test(test_artifacts_behind_links),
+        cmocka_unit_test(test_links_are_left_alone),
+        cmocka_unit_test(test_unreadable_result),
+        cmocka_unit_test(test_last_of_another),
+        cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_links),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
