@@ -1,10 +1,12 @@
 /*
  * Reads who serves, gathers the evidence that state/tenure/judge.h asks for, and claims the next
- * number. The heartbeat is watched by this process's own clock. Between the judgement and the claim
- * nothing can go wrong: of two successors one gets the number, and the other is refused.
+ * number. The heartbeat is watched by this process's own clock, and read once more after a person's
+ * answer. Of two successors that come to the same judgement one gets the number, and the other is
+ * refused.
  */
 #include "daemon/tenure/take.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,11 +17,16 @@
 
 #define WATCH_PAUSE_MS 500
 
+/* What cannot be read is no proof: a process of that number counts as the daemon while its start
+ * time, or that of the tenure, is not known. One of another user (EPERM) is not: the state folder
+ * has one owner. */
 static bool process_is_alive(const struct tenure *t)
 {
     struct pid_stat s;
-    return pid_stat_read((pid_t)t->pid, &s) && s.start == t->pid_start && s.state != 'Z' &&
-           s.state != 'X';
+    if (!pid_stat_read((pid_t)t->pid, &s)) {
+        return kill((pid_t)t->pid, 0) == 0;
+    }
+    return (t->pid_start == 0 || s.start == t->pid_start) && s.state != 'Z' && s.state != 'X';
 }
 
 /* Until it moves, or the time is over. A record that cannot be read says nothing, and counts as
@@ -67,10 +74,43 @@ static bool asks_person(const struct take_request *q, const struct tenure *holde
     return yes;
 }
 
-static int find_proof(const struct take_request *q, struct tenure_taken *out,
+/* The question may have waited for hours. */
+static int look_again(const char *state, const struct tenure *holder, struct tenure_evidence *e,
+                      struct err *err)
+{
+    struct tenure now;
+    bool found = false;
+    int rc = tenure_read(state, &now, &found, err);
+    e->moved =
+        rc == 0 && (!found || now.number != holder->number || now.sequence > holder->sequence);
+    return rc;
+}
+
+/* Without another proof. ERR_REFUSED: the answer was no. */
+static int ask_person(const struct take_request *q, struct tenure_taken *out,
                       struct tenure_evidence *e, struct err *err)
 {
     struct err why;
+    e->person = true;
+    out->proof = tenure_judge(&out->holder, &out->own, e, &why);
+    if (out->proof != TENURE_BY_PERSON) {
+        *err = why;
+        return err->code;
+    }
+    if (!asks_person(q, &out->holder)) {
+        return err_set(err, ERR_REFUSED, "not taken over: it was not confirmed at a terminal");
+    }
+    int rc = look_again(q->state, &out->holder, e, err);
+    if (rc != 0) {
+        return rc;
+    }
+    out->proof = tenure_judge(&out->holder, &out->own, e, err);
+    return out->proof == TENURE_NOT_PROVEN ? err->code : 0;
+}
+
+static int find_proof(const struct take_request *q, struct tenure_taken *out,
+                      struct tenure_evidence *e, struct err *err)
+{
     e->process_alive =
         tenure_sees_process(&out->holder, &out->own) && process_is_alive(&out->holder);
     if (tenure_needs_watch(&out->holder, &out->own)) {
@@ -82,21 +122,11 @@ static int find_proof(const struct take_request *q, struct tenure_taken *out,
             slurm_job_ask(&out->holder, e);
         }
     }
-    out->proof = tenure_judge(&out->holder, &out->own, e, &why);
-    if (out->proof == TENURE_NOT_PROVEN && q->person) {
-        e->person = true;
-        struct err ignored;
-        if (tenure_judge(&out->holder, &out->own, e, &ignored) == TENURE_BY_PERSON &&
-            !asks_person(q, &out->holder)) {
-            return err_set(err, ERR_REFUSED, "not taken over: it was not confirmed at a terminal");
-        }
-        out->proof = tenure_judge(&out->holder, &out->own, e, &why);
+    out->proof = tenure_judge(&out->holder, &out->own, e, err);
+    if (out->proof != TENURE_NOT_PROVEN) {
+        return 0;
     }
-    if (out->proof == TENURE_NOT_PROVEN) {
-        *err = why;
-        return err->code;
-    }
-    return 0;
+    return q->person ? ask_person(q, out, e, err) : err->code;
 }
 
 static void tell(struct tenure_taken *out, const struct tenure_evidence *e)
@@ -121,7 +151,13 @@ int tenure_take(const struct take_request *q, struct tenure_taken *out, struct e
         return rc;
     }
     tenure_init(&out->own);
-    out->own.pid_start = pid_stat_read((pid_t)out->own.pid, &own) ? own.start : 0;
+    if (!pid_stat_read((pid_t)out->own.pid, &own)) {
+        return err_set(err, ERR_IO,
+                       "/proc/%lld/stat cannot be read: a successor could not tell whether this "
+                       "daemon lives",
+                       (long long)out->own.pid);
+    }
+    out->own.pid_start = own.start;
     slurm_job_of_self(&out->own);
     (void)snprintf(out->own.database, sizeof(out->own.database), "%s", q->database);
     (void)snprintf(out->own.database_id, sizeof(out->own.database_id), "%s", q->database_id);

@@ -21,10 +21,12 @@ bool tenure_needs_watch(const struct tenure *holder, const struct tenure *own)
     return !holder->released && !tenure_sees_process(holder, own);
 }
 
+/* A host's name alone does not identify a machine: without its id nothing is concluded. */
 static bool is_rebooted(const struct tenure *holder, const struct tenure *own)
 {
-    return tenure_is_same_host(holder, own) && strcmp(holder->boot_id, own->boot_id) != 0 &&
-           strcmp(holder->boot_id, "unknown") != 0 && strcmp(own->boot_id, "unknown") != 0;
+    return tenure_is_same_host(holder, own) && holder->machine[0] != '\0' &&
+           strcmp(holder->boot_id, own->boot_id) != 0 && strcmp(holder->boot_id, "unknown") != 0 &&
+           strcmp(own->boot_id, "unknown") != 0;
 }
 
 static void say_held(const struct tenure *holder, struct err *why, const char *rest)

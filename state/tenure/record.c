@@ -247,8 +247,7 @@ static int link_once(const char *temp, const char *path, struct err *err)
                          : err_set_errno(err, why, "link %s", path);
 }
 
-/* The one before stays, for a reader of this moment. Temporary files of daemons that
- * were killed go, too. */
+/* The one before stays, for a reader of this moment. */
 static void remove_older(const char *state, int64_t number)
 {
     struct name_list names = {0};
@@ -268,8 +267,25 @@ static void remove_older(const char *state, int64_t number)
     free(folder);
 }
 
+/* Of a claimant that was slow: others have claimed and removed this number since. */
+static int refuse_late(const char *state, const struct tenure *t, const char *path, struct err *err)
+{
+    int rc = tenure_check(state, t, err);
+    if (rc == ERR_MOVED) {
+        (void)unlink(path);
+        return err_set(err, ERR_EXISTS, "%s was claimed, and given up, before", path);
+    }
+    return rc;
+}
+
 int tenure_claim(const char *state, struct tenure *t, struct err *err)
 {
+    if (t->number > NUMBER_MAX) {
+        return err_set(err, ERR_RANGE,
+                       "%s/" LAYOUT_TENURE "/%d.json is the last number there can be: while no "
+                       "preregd serves this folder, remove " LAYOUT_TENURE "/",
+                       state, NUMBER_MAX);
+    }
     char *folder = folder_path(state);
     char *temp = temp_path(state);
     char *path = record_path(state, t->number);
@@ -286,6 +302,9 @@ int tenure_claim(const char *state, struct tenure *t, struct err *err)
     (void)unlink(temp);
     if (rc == 0) {
         rc = dir_sync(folder, err);
+    }
+    if (rc == 0) {
+        rc = refuse_late(state, t, path, err);
     }
     if (rc == 0) {
         remove_older(state, t->number);
@@ -336,6 +355,15 @@ bool tenure_is_same_host(const struct tenure *a, const struct tenure *b)
     return strcmp(a->host, b->host) == 0 && strcmp(a->machine, b->machine) == 0;
 }
 
+/* An id as systemd writes it, 32 hexadecimal digits; before that the file may be empty, or say
+ * "uninitialized". */
+static void clear_unless_id(char *machine)
+{
+    if (strspn(machine, "0123456789abcdef") != 32 || machine[32] != '\0') {
+        machine[0] = '\0';
+    }
+}
+
 static void read_word(const char *path, char *out, size_t size)
 {
     struct strbuf text = STRBUF_INIT;
@@ -357,6 +385,7 @@ void tenure_init(struct tenure *t)
     }
     text_copy_line(t->host, sizeof(t->host), host);
     read_word("/etc/machine-id", t->machine, sizeof(t->machine));
+    clear_unless_id(t->machine);
     clock_boot_id(t->boot_id);
     ssize_t n = readlink("/proc/self/ns/pid", t->pid_space, sizeof(t->pid_space) - 1);
     t->pid_space[n > 0 ? n : 0] = '\0';

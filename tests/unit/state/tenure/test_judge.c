@@ -200,6 +200,21 @@ static void test_rules(void **state)
     }
 }
 
+/* Where no machine has an id, two machines of one name cannot be distinguished: a frozen one would
+ * count as started again. */
+static void test_a_machine_without_id_is_not_rebooted(void **state)
+{
+    struct tenure own = make("a", "1", "p", "");
+    struct tenure holder = make("a", "2", "q", "");
+    const struct tenure_evidence e = {.watched_ms = STILL};
+    struct err why;
+    (void)state;
+    assert_int_equal(tenure_judge(&holder, &own, &e, &why), TENURE_REBOOTED);
+    own.machine[0] = holder.machine[0] = '\0';
+    assert_int_equal(tenure_judge(&holder, &own, &e, &why), TENURE_NOT_PROVEN);
+    assert_non_null(strstr(why.msg, "not moved"));
+}
+
 /* Two machines of one name are two hosts. */
 static void test_a_name_is_not_a_host(void **state)
 {
@@ -214,6 +229,7 @@ static void test_a_name_is_not_a_host(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rules),
+                                       cmocka_unit_test(test_a_machine_without_id_is_not_rebooted),
                                        cmocka_unit_test(test_a_name_is_not_a_host)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

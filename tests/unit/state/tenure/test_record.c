@@ -65,7 +65,38 @@ static void test_the_owner_renews_until_it_is_taken_over(void **state)
     assert_int_equal(read.number, 2);
 }
 
-/* Only the file before is kept; what is no record is left alone. */
+/* A successor that judged long ago, and has been overtaken twice: the number that it wants is free
+ * again, since older files are removed. */
+static void test_a_late_claim_is_refused(void **state)
+{
+    struct tenure t = own(3);
+    struct tenure late = own(1);
+    struct tenure read;
+    struct err err;
+    bool found = false;
+    (void)state;
+    assert_int_equal(tenure_claim(".", &t, &err), 0);
+    assert_int_equal(tenure_claim(".", &late, &err), ERR_EXISTS);
+    assert_int_equal(access(LAYOUT_TENURE "/00000001.json", F_OK), -1);
+    assert_int_equal(tenure_read(".", &read, &found, &err), 0);
+    assert_int_equal(read.number, 3);
+}
+
+/* Behind the last number there is none: it would have a name that no daemon reads. */
+static void test_the_last_number(void **state)
+{
+    struct tenure t = own(99999999);
+    struct err err;
+    (void)state;
+    assert_int_equal(tenure_claim(".", &t, &err), 0);
+    assert_int_equal(tenure_check(".", &t, &err), 0);
+    t.number++;
+    assert_int_equal(tenure_claim(".", &t, &err), ERR_RANGE);
+    assert_non_null(strstr(err.msg, "99999999.json"));
+    assert_int_equal(access(LAYOUT_TENURE "/100000000.json", F_OK), -1);
+}
+
+/* Only the file before is kept; what is not a record is left alone. */
 static void test_older_files_are_removed(void **state)
 {
     struct err err;
@@ -131,6 +162,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(test_a_number_is_claimed_once),
         IN_FOLDER(test_the_owner_renews_until_it_is_taken_over),
+        IN_FOLDER(test_a_late_claim_is_refused),
+        IN_FOLDER(test_the_last_number),
         IN_FOLDER(test_older_files_are_removed),
         IN_FOLDER(test_a_record_is_checked),
         IN_FOLDER(test_the_local_folder_is_of_this_host),
