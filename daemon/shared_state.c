@@ -135,13 +135,12 @@ static int refuse_ordinary(const char *state, struct err *err)
     return rc;
 }
 
-static bool must_rebuild(const struct shared_state *s)
+static bool has_database(const char *local)
 {
-    char *database = path_join(s->local, LAYOUT_DATABASE);
+    char *database = path_join(local, LAYOUT_DATABASE);
     bool there = file_kind_at(database) == FILE_REGULAR;
     free(database);
-    return !there || !s->taken.had_holder ||
-           strcmp(s->taken.holder.database_id, s->taken.own.database_id) != 0;
+    return there;
 }
 
 static bool has_programs(const char *state)
@@ -163,6 +162,25 @@ static void release_tenure(const char *state, struct tenure *own)
     if (tenure_check(state, own, &ignored) == 0 && tenure_renew(state, own, &ignored) != 0) {
         log_warn("the end of this daemon cannot be noted: %s", ignored.msg);
     }
+}
+
+/* From here on the database follows from the journals, and the tenure says so. */
+static int rebuild_database(const char *state, const struct shared_state *s, const char *id,
+                            struct tenure *own, struct err *err)
+{
+    int rc = 0;
+    if (has_programs(state)) {
+        log_info("the database in %s is absent, or another daemon served since: it is rebuilt from "
+                 "the journals",
+                 s->local);
+        rc = store_rebuild_whole(state, err);
+    }
+    rc = rc != 0 ? rc : tenure_check(state, own, err);
+    if (rc == 0) {
+        (void)snprintf(own->database_id, sizeof(own->database_id), "%s", id);
+        rc = tenure_renew(state, own, err);
+    }
+    return rc;
 }
 
 int shared_state_open(const struct serve_options *o, struct shared_state *out, struct err *err)
@@ -187,6 +205,7 @@ int shared_state_open(const struct serve_options *o, struct shared_state *out, s
                              .confirm = o->confirm};
     rc = refuse_ordinary(o->state, err);
     rc = rc != 0 ? rc : have_id(out->local, o->state, id, err);
+    q.has_database = has_database(out->local);
     rc = rc != 0 ? rc : tenure_take(&q, &out->taken, err);
     if (rc != 0) {
         return rc;
@@ -194,11 +213,8 @@ int shared_state_open(const struct serve_options *o, struct shared_state *out, s
     if (out->taken.had_holder) {
         log_info("the state folder is taken over %s", out->taken.story);
     }
-    if (must_rebuild(out) && has_programs(o->state)) {
-        log_info("the database in %s is absent, or another daemon served since: it is rebuilt from "
-                 "the journals",
-                 out->local);
-        rc = store_rebuild_whole(o->state, err);
+    if (out->taken.own.database_id[0] == '\0') {
+        rc = rebuild_database(o->state, out, id, &out->taken.own, err);
     }
     if (rc != 0) {
         release_tenure(o->state, &out->taken.own);

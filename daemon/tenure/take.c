@@ -160,7 +160,10 @@ int tenure_take(const struct take_request *q, struct tenure_taken *out, struct e
     out->own.pid_start = own.start;
     slurm_job_of_self(&out->own);
     (void)snprintf(out->own.database, sizeof(out->own.database), "%s", q->database);
-    (void)snprintf(out->own.database_id, sizeof(out->own.database_id), "%s", q->database_id);
+    if (q->has_database && out->had_holder &&
+        strcmp(out->holder.database_id, q->database_id) == 0) {
+        (void)snprintf(out->own.database_id, sizeof(out->own.database_id), "%s", q->database_id);
+    }
     if (out->had_holder) {
         rc = find_proof(q, out, &e, err);
         if (rc != 0) {
