@@ -26,7 +26,7 @@ static void fill_name(struct gpu_process *p)
     char *path = xasprintf("/proc/%lld/comm", (long long)p->pid);
     if (file_read(path, SMALL_MAX, &text, &ignored) == 0) {
         text.buf[strcspn(text.buf, "\n")] = '\0';
-        text_copy_line(p->name, sizeof(p->name), text.buf);
+        text_copy_line(p->name, sizeof(p->name), text.buf[0] == '\0' ? "unnamed" : text.buf);
     }
     free(path);
     strbuf_release(&text);

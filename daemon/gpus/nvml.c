@@ -5,6 +5,7 @@
  * nvmlProcessInfo_v1_t has two members, nvmlProcessInfo_v2_t (of the functions _v2 and _v3) four.
  */
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
@@ -12,10 +13,13 @@
 
 #define LIBRARY             "libnvidia-ml.so.1"
 #define NVML_SUCCESS        0
+#define NVML_TOO_SMALL      7          /* NVML_ERROR_INSUFFICIENT_SIZE */
 #define NVML_NOT_LOADED     9          /* NVML_ERROR_DRIVER_NOT_LOADED */
 #define NVML_UNKNOWN_MEMORY UINT64_MAX /* NVML_VALUE_NOT_AVAILABLE */
 #define NVML_ON             1u         /* NVML_FEATURE_ENABLED, NVML_DEVICE_MIG_ENABLE */
-#define PROCESSES_AT_ONCE   256u
+#define PROCESSES_AT_ONCE   64u
+#define PROCESSES_MOST      65536u
+#define PROCESS_TRIES       8 /* others start meanwhile */
 
 struct nvml_device; /* nvmlDevice_t is a pointer to one */
 
@@ -122,24 +126,42 @@ static void take_process(struct gpu *g, unsigned pid, unsigned long long memory)
     }
 }
 
-/* A list that is longer than the room for it is an error of NVML; only a failure is "not known". */
+/* Asks for the processes into *list, whose entries have `size` bytes: again with more room where
+ * there are more than it holds, since a list that is cut would make a GPU in use look free. False:
+ * not known. */
+static bool ask_processes(const struct nvml *n, struct nvml_device *d, size_t size, void **list,
+                          unsigned *count)
+{
+    unsigned room = PROCESSES_AT_ONCE;
+    int rc = NVML_TOO_SMALL;
+    for (int i = 0; i < PROCESS_TRIES && rc == NVML_TOO_SMALL; i++) {
+        *list = xreallocarray(*list, room, size);
+        *count = room;
+        rc = n->computing(d, count, *list);
+        room = *count > room ? (*count < PROCESSES_MOST ? *count : PROCESSES_MOST) : 2 * room;
+    }
+    return rc == NVML_SUCCESS && *count <= PROCESSES_MOST;
+}
+
 static void add_processes(const struct nvml *n, struct nvml_device *d, struct gpu *g)
 {
-    static struct nvml_process_v2 list[PROCESSES_AT_ONCE];
-    static struct nvml_process_v1 old[PROCESSES_AT_ONCE];
-    unsigned count = PROCESSES_AT_ONCE;
-    void *room = n->long_processes ? (void *)list : (void *)old;
-    if (n->computing == NULL || n->computing(d, &count, room) != NVML_SUCCESS) {
-        return;
-    }
-    g->processes_known = true;
-    for (unsigned i = 0; i < count && i < PROCESSES_AT_ONCE; i++) {
-        if (n->long_processes) {
-            take_process(g, list[i].pid, list[i].memory);
-        } else {
-            take_process(g, old[i].pid, old[i].memory);
+    const size_t size =
+        n->long_processes ? sizeof(struct nvml_process_v2) : sizeof(struct nvml_process_v1);
+    void *list = NULL;
+    unsigned count = 0;
+    if (n->computing != NULL && ask_processes(n, d, size, &list, &count)) {
+        g->processes_known = true;
+        for (unsigned i = 0; i < count; i++) {
+            if (n->long_processes) {
+                const struct nvml_process_v2 *p = (const struct nvml_process_v2 *)list + i;
+                take_process(g, p->pid, p->memory);
+            } else {
+                const struct nvml_process_v1 *p = (const struct nvml_process_v1 *)list + i;
+                take_process(g, p->pid, p->memory);
+            }
         }
     }
+    free(list);
 }
 
 struct survey { /* what is being listed, and from where */

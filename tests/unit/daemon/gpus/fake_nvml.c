@@ -1,5 +1,6 @@
 /* A libnvidia-ml.so.1 for tests: the functions that prereg-gpus asks, with the answers that
- * FAKE_NVML names: "" two GPUs, "hang", "crash", "mismatch", "lost" (GPU 0 does not answer), "mig".
+ * FAKE_NVML names: "" two GPUs, "hang", "crash", "mismatch", "lost" (GPU 0 does not answer), "mig",
+ * "many" (GPU 0 has 300 processes).
  * FAKE_NVML_PID is a process that uses GPU 0. */
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,6 +23,8 @@ struct memory {
     unsigned long long free;
     unsigned long long used;
 };
+
+#define MANY 300
 
 static char devices[8]; /* 0, 1: GPUs; 4, 5: parts of GPU 0 */
 
@@ -126,6 +129,14 @@ int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned i, void **out)
 static int add(void *device, unsigned *n, struct process *list)
 {
     const char *pid = getenv("FAKE_NVML_PID");
+    if (is("many") && number(device) == 0) {
+        const unsigned room = *n;
+        *n = MANY;
+        for (unsigned i = 0; i < MANY && room >= MANY; i++) {
+            list[i] = (struct process){.pid = 5000000 + i, .memory = 1};
+        }
+        return room >= MANY ? 0 : 7; /* NVML_ERROR_INSUFFICIENT_SIZE */
+    }
     *n = pid != NULL && number(device) == 0;
     if (*n > 0) {
         list[0] = (struct process){.pid = (unsigned)strtoul(pid, NULL, 10), .memory = ~0ULL};

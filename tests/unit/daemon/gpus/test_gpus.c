@@ -2,6 +2,7 @@
  * the files of the kernel's drivers. */
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,6 +128,38 @@ static void test_harm(void **state)
     }
 }
 
+/* More than any room that was guessed: none of them may be overlooked, or the GPU counts as free.
+ */
+static void test_many_processes(void **state)
+{
+    (void)state;
+    struct gpu_list list;
+    struct strbuf notes = STRBUF_INIT;
+    (void)setenv("FAKE_NVML", "many", 1);
+    assert_int_equal(run(NULL, &list, &notes), 0);
+    (void)unsetenv("FAKE_NVML");
+    assert_int_equal(list.items[0].n_processes, 300);
+    assert_int_equal(list.items[0].processes[299].pid, 5000299);
+    gpu_list_release(&list);
+    strbuf_release(&notes);
+}
+
+/* A process is one although it has removed its name. */
+static void test_a_process_without_a_name(void **state)
+{
+    (void)state;
+    struct gpu_process p = {.pid = getpid()};
+    char before[16] = "";
+    assert_int_equal(prctl(PR_GET_NAME, before), 0);
+    assert_int_equal(prctl(PR_SET_NAME, ""), 0);
+    gpu_process_fill(&p);
+    assert_int_equal(prctl(PR_SET_NAME, before), 0);
+    assert_string_equal(p.name, "unnamed");
+    p = (struct gpu_process){.pid = 4194303}; /* none has this number */
+    gpu_process_fill(&p);
+    assert_string_equal(p.name, "");
+}
+
 static void test_visible(void **state)
 {
     (void)state;
@@ -250,9 +283,14 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nvml),    cmocka_unit_test(test_processes),
-        cmocka_unit_test(test_harm),    cmocka_unit_test(test_visible),
-        cmocka_unit_test(test_pretend), cmocka_unit_test(test_nvidia_proc),
+        cmocka_unit_test(test_nvml),
+        cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_harm),
+        cmocka_unit_test(test_many_processes),
+        cmocka_unit_test(test_a_process_without_a_name),
+        cmocka_unit_test(test_visible),
+        cmocka_unit_test(test_pretend),
+        cmocka_unit_test(test_nvidia_proc),
         cmocka_unit_test(test_amd),
     };
     return cmocka_run_group_tests(tests, set_up, scratch_leave);
