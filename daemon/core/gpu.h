@@ -13,7 +13,8 @@ struct core_gpu {
     char uuid[GPU_UUID_SIZE];
     int64_t index;
     char model[GPU_MODEL_SIZE];
-    int64_t memory_bytes;             /* 0: unknown; then nothing that declares memory fits */
+    int64_t memory_bytes; /* 0: unknown; then nothing that declares memory fits */
+    int64_t others_bytes; /* of it, what processes that are not ours use; 0: none, or not known */
     char used_by[CORE_GPU_USER_SIZE]; /* a process that is not ours, for people: "pid 4711 (python)
                                          of user x"; "": none */
 };

@@ -2,7 +2,7 @@
  * GPUs of this machine: which are there, what attempts hold of them, and which ones the next
  * attempt is given. A whole GPU has 1000 thousandths. What a share declares of memory is reserved
  * from its start to its end and never measured: two workers that start together would both see the
- * memory free.
+ * memory free. What others use of a GPU's memory cannot be declared, so it is not given.
  *
  * What attempts hold is counted by UUID, from their rows, so that after a restart it is known
  * before the GPUs themselves are. A GPU that is no longer listed keeps its entry while it is held.
@@ -14,10 +14,10 @@
 
 #include "daemon/core/internal.h"
 
-#define WHOLE       1000
-#define MEMORY_BITS 47 /* no GPU has 2^47 bytes */
-#define PART        "MIG-"
-#define MIB_BITS    20
+#define WHOLE         1000
+#define MEMORY_WEIGHT (INT64_C(1) << 47) /* no GPU has so many bytes */
+#define PART          "MIG-"
+#define MIB_BITS      20
 
 struct gpu_choice {
     uint32_t of[PLACEMENT_GPUS_MAX]; /* indices into the core's list */
@@ -177,16 +177,29 @@ static bool is_suitable(const struct core_program *p, const struct core_stage *s
            (n_wanted(s) == 1 || strncmp(g->is.uuid, PART, strlen(PART)) != 0);
 }
 
+/* What is not used by others of its memory, as far as that is known. */
+static int64_t memory_for_us(const struct gpu_state *g)
+{
+    return g->is.memory_bytes - g->is.others_bytes;
+}
+
+/* Whether it would be free if all of our attempts ended. */
+static bool is_left_to_us(const struct core_stage *s, const struct gpu_state *g)
+{
+    return g->is.used_by[0] == '\0' &&
+           (s->gpu_memory_bytes == 0 || s->gpu_memory_bytes <= memory_for_us(g));
+}
+
 static bool is_free(const struct core_stage *s, const struct gpu_state *g)
 {
-    if (g->is.used_by[0] != '\0') {
+    if (!is_left_to_us(s, g)) {
         return false;
     }
     if (s->gpu_thousandths >= WHOLE) {
         return g->n_holders == 0;
     }
     return g->used_thousandths + s->gpu_thousandths <= WHOLE &&
-           g->used_memory + s->gpu_memory_bytes <= g->is.memory_bytes;
+           g->used_memory + s->gpu_memory_bytes <= memory_for_us(g);
 }
 
 enum gpu_rule { RULE_FREE, RULE_OURS, RULE_THERE }; /* free now; free of others; there at all */
@@ -201,7 +214,7 @@ struct gpu_question {
 static bool may_have(const struct gpu_question *q, const struct gpu_state *g)
 {
     return is_suitable(q->p, q->s, g) && (q->rule != RULE_FREE || is_free(q->s, g)) &&
-           (q->rule != RULE_OURS || g->is.used_by[0] == '\0');
+           (q->rule != RULE_OURS || is_left_to_us(q->s, g));
 }
 
 static void choose_share(const struct gpu_question *q, struct gpu_choice *best)
@@ -211,8 +224,8 @@ static void choose_share(const struct gpu_question *q, struct gpu_choice *best)
         if (!may_have(q, g)) {
             continue;
         }
-        const int64_t left = g->is.memory_bytes - g->used_memory;
-        const int64_t cost = ((WHOLE - g->used_thousandths) << MEMORY_BITS) + left;
+        const int64_t left = memory_for_us(g) - g->used_memory;
+        const int64_t cost = (WHOLE - g->used_thousandths) * MEMORY_WEIGHT + left;
         if (best->n == 0 || cost < best->cost) {
             *best = (struct gpu_choice){.of = {i}, .n = 1, .cost = cost};
         }
@@ -356,7 +369,7 @@ static uint32_t n_present(const struct core *c)
     return n;
 }
 
-/* Every suitable GPU that another process uses. */
+/* Every suitable GPU that another process uses, or whose memory others use. */
 static void text_of_users(const struct core *c, const struct core_program *p,
                           const struct core_stage *s, struct strbuf *out)
 {
@@ -366,6 +379,14 @@ static void text_of_users(const struct core *c, const struct core_program *p,
         if (is_suitable(p, s, g) && g->is.used_by[0] != '\0') {
             gpu_short_name(g->is.uuid, name);
             strbuf_addf(out, "; %s is used by %s", name, g->is.used_by);
+        } else if (is_suitable(p, s, g) && !is_free(s, g) && s->gpu_memory_bytes > 0 &&
+                   g->is.others_bytes > 0) {
+            gpu_short_name(g->is.uuid, name);
+            strbuf_addf(out,
+                        "; %s has %lld of %lld MiB, the rest is used by processes that are not "
+                        "ours",
+                        name, (long long)(memory_for_us(g) >> MIB_BITS),
+                        (long long)(g->is.memory_bytes >> MIB_BITS));
         }
     }
 }

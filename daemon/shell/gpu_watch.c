@@ -1,5 +1,5 @@
 /* Asks for GPUs off the loop, one job at a time, and judges on the loop whose their processes are.
- * A failure keeps what was known, except that nothing is known before the first answer. */
+ * After a failure nothing is known to the core, so nothing is given until the next answer. */
 #include "daemon/shell/gpu_watch.h"
 
 #include <string.h>
@@ -104,10 +104,44 @@ void gpu_users_text(const struct gpu *g, const struct gpu_owners *ours, bool hel
     }
 }
 
+/* The driver's figures are of one moment, an attempt's of another: what ours have is taken from
+ * what is in use, and less than nothing is nothing. */
+int64_t gpu_others_bytes(const struct gpu *g, const struct gpu_owners *ours, bool held)
+{
+    int64_t used = g->memory_bytes - g->free_bytes;
+    if (g->free_bytes < 0 || used <= 0 || (ours->other_pids && held)) {
+        return 0;
+    }
+    for (size_t i = 0; i < g->n_processes; i++) {
+        const struct gpu_process *p = &g->processes[i];
+        if (is_ours(p, ours)) {
+            if (p->memory_bytes < 0) {
+                return 0;
+            }
+            used -= p->memory_bytes;
+        }
+    }
+    return used > 0 ? used : 0;
+}
+
+/* Whether it is one of a list with commas: "AMD-1" is not in "AMD-10". */
+static bool is_in_list(const char *list, const char *uuid)
+{
+    const size_t n = strlen(uuid);
+    while (*list != '\0') {
+        const size_t len = strcspn(list, ",");
+        if (len == n && memcmp(list, uuid, n) == 0) {
+            return true;
+        }
+        list += len + (list[len] == ',');
+    }
+    return false;
+}
+
 static bool is_held(const struct shell *sh, const char *uuid)
 {
     for (const struct shell_attempt *a = sh->attempts; a != NULL; a = a->next) {
-        if (strstr(a->row.placement.gpus, uuid) != NULL) {
+        if (is_in_list(a->row.placement.gpus, uuid)) {
             return true;
         }
     }
@@ -116,15 +150,14 @@ static bool is_held(const struct shell *sh, const char *uuid)
 
 /* ---- asking ---- */
 
-/* While nothing wants GPUs they are not asked for, so that the core must not rely on what they
- * were.
- */
+/* While nothing wants GPUs they are not asked for, and after a failure they are not known: the core
+ * must not rely on what they were. */
 static void tell_core(struct shell *sh, struct gpu_owners *ours)
 {
     struct gpu_watch *w = sh->gpus;
     struct core_event ev = {.kind = CORE_GPUS};
     struct err ignored;
-    ev.gpus.known = core_wants_gpus(sh->core);
+    ev.gpus.known = core_wants_gpus(sh->core) && w->fault == NULL;
     ev.gpus.n = ev.gpus.known ? w->list.n : 0;
     struct core_gpu *list = xcalloc(ev.gpus.n + 1, sizeof(*list));
     ours->other_pids = w->other_pids;
@@ -133,6 +166,7 @@ static void tell_core(struct shell *sh, struct gpu_owners *ours)
         struct strbuf users = STRBUF_INIT;
         list[i].index = g->index;
         list[i].memory_bytes = g->memory_bytes;
+        list[i].others_bytes = gpu_others_bytes(g, ours, is_held(sh, g->uuid));
         memcpy(list[i].uuid, g->uuid, sizeof(list[i].uuid));
         memcpy(list[i].model, g->model, sizeof(list[i].model));
         gpu_users_text(g, ours, is_held(sh, g->uuid), &users);
@@ -175,6 +209,7 @@ static void take_answer(struct ask_job *j)
         }
         free(w->fault);
         w->fault = xstrdup(j->err.msg);
+        tell_core(j->shell, &j->before);
         return;
     }
     if (!w->known ? j->list.n > 0 : !same_gpus(&w->list, &j->list)) {

@@ -1,8 +1,8 @@
 /*
  * The GPUs of this machine as the daemon last saw them. A job asks for them (base/gpu_ask.h) at the
  * start, then every ten seconds while a task wants GPUs or has them, and rarely otherwise; the core
- * gets every answer (CORE_GPUS), and forgets it when nothing wants GPUs: so no GPU is given by an
- * answer that is older than ten seconds.
+ * gets every answer (CORE_GPUS), and forgets it when nothing wants GPUs or one fails: so no GPU is
+ * given by an answer that is older than ten seconds.
  *
  * A GPU that a process uses which belongs to no attempt of this daemon is not given to anyone.
  * Attempts are recognized by their marks and control groups (shim/mark.h, shim/group.h); one that
@@ -36,5 +36,7 @@ struct gpu_owners { /* of the attempts that are alive */
 };
 void gpu_users_text(const struct gpu *g, const struct gpu_owners *ours, bool held,
                     struct strbuf *out);
+/* Returns how much of its memory is in use and not by our attempts; 0 where that is not known. */
+int64_t gpu_others_bytes(const struct gpu *g, const struct gpu_owners *ours, bool held);
 
 #endif

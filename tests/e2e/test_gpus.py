@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 
 import lab
 import workers
@@ -149,6 +150,41 @@ def test_foreign_process(place):
     equal(given(place), [A], "what it sees")
     release(place)
     place.wait_finished(120)  # its own process, which has ended by then, keeps the GPU from no other task
+
+
+def test_memory_of_others(place):
+    """Memory that no process that can be seen uses (another container's, a desktop's): what declares memory waits, with figures."""
+    pretend(place, {**gpu(A), "free_bytes": 50 * GIB})
+    place.serve()
+    place.must(OK, "preregd", "submit", program(place, 'slots = 4\n[run.train]\ngpus = 1\ngpu_memory = "60GiB"'))
+    task = "arm=a,seed=1/train"
+    text = ("waits for GPUs: needs 1 GPU with 61440 MiB, 0 of 1 free; GPU-aaaaaaaa\u2026 has 51200 of 81920 MiB, the rest is used by "
+            "processes that are not ours")
+    place.wait_for(lambda: why(place, task)["why_text"] == text, 30, f"it waits: {why(place, task)}")
+    equal(seen(place), {}, "attempts meanwhile")
+    pretend(place, {**gpu(A), "free_bytes": 70 * GIB})
+    place.wait_for(lambda: len(seen(place)) == 1, 60, "it runs")
+    release(place)
+    place.wait_finished(120)
+
+
+def test_driver_falls_silent(place):
+    """The list fails after it was known: what runs goes on, nothing is given by the list of before, and status says why."""
+    pretend(place, gpu(A))
+    place.serve()
+    place.must(OK, "preregd", "submit", program(place, "slots = 4\n[run.train]\ngpus = 1"))
+    place.wait_for(lambda: len(seen(place)) == 1, 60, "one task runs")
+    place.write("gpus.json", "[{")
+    place.wait_for(lambda: "the GPUs cannot be listed" in place.ctl("status").stdout, 30, "status says it")
+    first = seen(place)
+    release(place)
+    (name,) = first
+    place.wait_for(lambda: place.tasks()[f"{name}/train"]["state"] == "done", 60, "it ends")
+    time.sleep(3)
+    equal(seen(place), first, "attempts while nothing is known")
+    equal(why(place, waiting(place)[0])["why_text"], "waits until the GPUs of this machine are known", "why")
+    pretend(place, gpu(A))
+    place.wait_finished(120)
 
 
 def test_daemon_dies(place):
@@ -298,5 +334,5 @@ def test_pytorch(place):
 
 
 if __name__ == "__main__":
-    lab.main(test_whole, test_shared, test_foreign_process, test_daemon_dies, test_refused, test_environment_of_its_own,
-             test_model_is_replaced, test_bad_file, test_pytorch)
+    lab.main(test_whole, test_shared, test_foreign_process, test_memory_of_others, test_driver_falls_silent, test_daemon_dies,
+             test_refused, test_environment_of_its_own, test_model_is_replaced, test_bad_file, test_pytorch)

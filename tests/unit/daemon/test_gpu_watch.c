@@ -60,8 +60,58 @@ static void test_users(void **state)
     }
 }
 
+static void test_memory_of_others(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const char *members;
+        bool other_pids;
+        bool held;
+        int64_t bytes;
+    } rows[] = {
+        {"all is free", "\"free_bytes\":100", false, false, 0},
+        {"not known", "\"processes\":[]", false, false, 0},
+        {"nobody's", "\"free_bytes\":60", false, false, 40},
+        {"ours",
+         "\"free_bytes\":60,\"processes\":[{\"pid\":1,\"attempt\":\"" OURS
+         "\",\"memory_bytes\":30}]",
+         false, true, 10},
+        {"ours, how much is not known",
+         "\"free_bytes\":60,\"processes\":[{\"pid\":1,\"attempt\":\"" OURS "\"}]", false, true, 0},
+        {"ours have more than is used",
+         "\"free_bytes\":60,\"processes\":[{\"pid\":1,\"attempt\":\"" OURS
+         "\",\"memory_bytes\":90}]",
+         false, true, 0},
+        {"of another daemon",
+         "\"free_bytes\":60,\"processes\":[{\"pid\":1,\"attempt\":\"" OTHERS
+         "\",\"memory_bytes\":30}]",
+         false, false, 40},
+        {"other numbers, perhaps ours", "\"free_bytes\":60", true, true, 0},
+        {"other numbers, not ours", "\"free_bytes\":60", true, false, 40},
+        {"more than there is", "\"free_bytes\":200", false, false, 0},
+    };
+    char ids[1][UUID_TEXT_SIZE] = {OURS};
+    uint64_t marks[1] = {mark_limit(OURS)};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        CHECK_ROW("%s", rows[i].name);
+        const struct gpu_owners ours = {
+            .ids = ids, .marks = marks, .n = 1, .other_pids = rows[i].other_pids};
+        struct strbuf json = STRBUF_INIT;
+        struct gpu_list list;
+        struct err err;
+        strbuf_addf(&json, "[{\"uuid\":\"GPU-a\",\"model\":\"m\",\"memory_bytes\":100,%s}]",
+                    rows[i].members);
+        assert_int_equal(gpu_list_read(json.buf, json.len, &list, &err), 0);
+        assert_int_equal(gpu_others_bytes(&list.items[0], &ours, rows[i].held), rows[i].bytes);
+        gpu_list_release(&list);
+        strbuf_release(&json);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_users)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_users),
+                                       cmocka_unit_test(test_memory_of_others)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -212,6 +212,37 @@ static void test_foreign(void **state)
     driver_release(&d);
 }
 
+/* Memory that is not ours and has no process that can be seen: what declares memory waits. */
+static void test_memory_of_others(void **state)
+{
+    (void)state;
+    struct driver d;
+    make_gpus();
+    driver_init(&d, 8);
+    gpus[0].others_bytes = 30 * GIB;
+    tell(&d, 1);
+    add_wish(&d, 1, &(struct wish){.n_cells = 1, .thousandths = 1000, .memory_bytes = 60 * GIB});
+    assert_string_equal(given(&d), "");
+    assert_string_equal(why(&d, 1, 0),
+                        "waits for GPUs: needs 1 GPU with 61440 MiB, 0 of 1 free; GPU-a has 51200 "
+                        "of 81920 MiB, the rest is used by processes that are not ours");
+    add_wish(&d, 2, &(struct wish){.n_cells = 2, .thousandths = 500, .memory_bytes = 30 * GIB});
+    assert_string_equal(given(&d), "GPU-a"); /* 50 GiB: one of them fits */
+    gpus[0].others_bytes = 20 * GIB;
+    tell(&d, 1);
+    assert_string_equal(given(&d), "GPU-a");
+    end_in(&d, 2, 0);
+    end_in(&d, 2, 1);
+    assert_string_equal(given(&d), "GPU-a");
+    assert_int_equal(core_n_live(d.core), 1);
+    end_in(&d, 1, 0);
+    gpus[0].others_bytes = 70 * GIB;
+    tell(&d, 1);
+    add_wish(&d, 3, &(struct wish){.n_cells = 1, .thousandths = 1000});
+    assert_string_equal(given(&d), "GPU-a"); /* it declares none */
+    driver_release(&d);
+}
+
 /* A GPU that disappears is still held, and is not given when it comes back. */
 static void test_gone_and_back(void **state)
 {
@@ -389,11 +420,17 @@ static void test_starved(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choice),         cmocka_unit_test(test_no_gpu_twice),
-        cmocka_unit_test(test_not_known_yet),  cmocka_unit_test(test_foreign),
-        cmocka_unit_test(test_gone_and_back),  cmocka_unit_test(test_restart),
-        cmocka_unit_test(test_damaged_rows),   cmocka_unit_test(test_lanes),
-        cmocka_unit_test(test_cores_are_kept), cmocka_unit_test(test_starved),
+        cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_no_gpu_twice),
+        cmocka_unit_test(test_not_known_yet),
+        cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_memory_of_others),
+        cmocka_unit_test(test_gone_and_back),
+        cmocka_unit_test(test_restart),
+        cmocka_unit_test(test_damaged_rows),
+        cmocka_unit_test(test_lanes),
+        cmocka_unit_test(test_cores_are_kept),
+        cmocka_unit_test(test_starved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
