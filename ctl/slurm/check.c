@@ -79,6 +79,7 @@ static struct slurm_request request_of(const struct slurm_asking *c, size_t stag
         .memory_bytes = r->memory_bytes,
         .gpus = (uint32_t)((r->gpu_thousandths + 999) / 1000), /* a share takes a whole one */
         .time_ms = r->time_ms,
+        .login = s->n_setup > 0,
     };
 }
 

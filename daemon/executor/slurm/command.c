@@ -75,8 +75,10 @@ static struct words begin_sbatch(struct arena *a, const struct slurm_request *r,
     add_value(&w, "--account", r->account);
     add_value(&w, "--qos", r->qos);
     add_resources(&w, r);
-    add(&w, "--no-requeue");  /* rule 7 */
-    add(&w, "--export=NONE"); /* rule 9 */
+    add(&w, "--no-requeue"); /* rule 7 */
+    /* Rule 9: nothing of the daemon's environment either way. NONE makes the node log in as the
+     * user, which takes longer than a short task. */
+    add(&w, r->login ? "--export=NONE" : "--export-file=/dev/null");
     add_value(&w, "--chdir", s->folder);
     /* Rule 8: nothing that may be missing; the script writes its log itself. */
     add(&w, "--output=/dev/null");

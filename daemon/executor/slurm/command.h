@@ -25,6 +25,7 @@ struct slurm_request {
     int64_t memory_bytes;
     uint32_t gpus;   /* whole ones: a share takes one */
     int64_t time_ms; /* rounded up to a minute (rule 23) */
+    bool login;      /* the script's lines of setup want the environment of a login */
     int64_t warn_ms; /* USR2 to the shim so long before the limit (rule 21); 0: none */
 };
 

@@ -91,6 +91,7 @@ static struct slurm_shape *make_shape(const struct attempt_place *place, const c
         .memory_bytes = at->memory_bytes,
         .gpus = (uint32_t)((at->gpu_thousandths + GPU_THOUSANDTH - 1) / GPU_THOUSANDTH),
         .time_ms = time_ms,
+        .login = from->n_setup > 0,
         .warn_ms = time_ms > 0 ? warn_ms(time_ms) : 0};
     return s;
 }

@@ -25,6 +25,7 @@ static void test_submit(void **state)
                                     .memory_bytes = (INT64_C(32) << 30) + 1,
                                     .gpus = 1,
                                     .time_ms = 90500,
+                                    .login = true,
                                     .warn_ms = 60000};
     const struct slurm_submission s = {.name = "u",
                                        .array = "0-5,7",
@@ -47,7 +48,7 @@ static void test_submit(void **state)
     join(slurm_command_test(&a, &bare, &(struct slurm_submission){.folder = "/w"}), &text);
     assert_string_equal(text.buf,
                         "sbatch --parsable --nodes=1 --ntasks=1 --cpus-per-task=1 --no-requeue "
-                        "--export=NONE --chdir=/w --output=/dev/null --error=/dev/null "
+                        "--export-file=/dev/null --chdir=/w --output=/dev/null --error=/dev/null "
                         "--test-only");
     strbuf_release(&text);
     arena_release(&a);

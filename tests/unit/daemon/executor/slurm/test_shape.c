@@ -51,6 +51,8 @@ static void test_numbers(void **state)
     assert_int_equal(s->grace_ms, 180 * 1000);
     assert_int_equal(s->poll_ms, 5 * 1000);
     assert_string_equal(shapes.list[3]->setup[0], "module load x");
+    assert_true(shapes.list[3]->request.login);
+    assert_false(s->request.login);
     assert_string_equal(s->shim, "/opt/prereg-shim");
     program_free(b);
     program_free(c);
