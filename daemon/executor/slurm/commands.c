@@ -89,6 +89,7 @@ static enum slurm_submit_answer submit_answer(const struct slurm_reply *r, char 
     switch (slurm_parse_refusal(r->err->buf, r->err->len)) {
     case SLURM_REFUSED_FULL: return SLURM_SUBMIT_FULL;
     case SLURM_REFUSED_NEVER: return SLURM_SUBMIT_NEVER;
+    case SLURM_REFUSED_NODES: return SLURM_SUBMIT_NEVER;
     case SLURM_REFUSED_UNKNOWN:
     case SLURM_REFUSED_ABSENT:
     case SLURM_REFUSED_NO_ACCOUNTING: break;
@@ -101,8 +102,12 @@ static void on_tested(void *ctx, const struct slurm_reply *reply)
     struct call *c = ctx;
     char why[200] = "";
     struct slurm_event ev = {.kind = SLURM_EVENT_TESTED, .shape = c->shape};
-    ev.submit = reply->whole && reply->code == 0 ? SLURM_SUBMIT_DONE
-                                                 : submit_answer(reply, why, sizeof(why));
+    const bool fits = reply->whole && reply->code == 0;
+    ev.submit = fits ? SLURM_SUBMIT_DONE : submit_answer(reply, why, sizeof(why));
+    if (ev.submit == SLURM_SUBMIT_NEVER &&
+        slurm_parse_refusal(reply->err->buf, reply->err->len) == SLURM_REFUSED_NODES) {
+        ev.submit = SLURM_SUBMIT_DONE; /* the nodes may be down: sbatch itself knows better */
+    }
     ev.text = why;
     finish(c, &ev);
 }

@@ -264,7 +264,6 @@ static const struct {
     {"Unexpected message received", SLURM_REFUSED_UNKNOWN},
     {"Invalid job id specified", SLURM_REFUSED_ABSENT},
     {"accounting storage is disabled", SLURM_REFUSED_NO_ACCOUNTING},
-    {"Requested node configuration is not available", SLURM_REFUSED_NEVER},
     {"Invalid partition name", SLURM_REFUSED_NEVER},
     {"invalid partition specified", SLURM_REFUSED_NEVER},
     {"Invalid account", SLURM_REFUSED_NEVER},
@@ -286,6 +285,8 @@ static const struct {
     {"Access/permission denied", SLURM_REFUSED_NEVER},
     {"unrecognized option", SLURM_REFUSED_NEVER},
     {"invalid option", SLURM_REFUSED_NEVER},
+    /* last: where another line says more, that counts */
+    {"Requested node configuration is not available", SLURM_REFUSED_NODES},
 };
 
 enum slurm_refusal slurm_parse_refusal(const char *text, size_t len)

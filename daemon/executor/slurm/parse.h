@@ -53,6 +53,8 @@ enum slurm_refusal {
     SLURM_REFUSED_UNKNOWN, /* nothing is proved: it may have been accepted */
     SLURM_REFUSED_FULL,    /* back-pressure: the same is accepted later (rule 11) */
     SLURM_REFUSED_NEVER,   /* this request is never accepted here */
+    SLURM_REFUSED_NODES,   /* no node can run it: of sbatch, never; of --test-only, also when the
+                              nodes that could are down or drained, for which sbatch would wait */
     SLURM_REFUSED_ABSENT,  /* of queries: no such job */
     SLURM_REFUSED_NO_ACCOUNTING,
 };

@@ -37,7 +37,7 @@ void submit_start(struct slurm_book *b, const struct slurm_event *ev)
     const struct shape_record *s = ledger_shape(b, ev->start.shape);
     uint32_t slot = ledger_add(b, &ev->key, ev->start.id);
     if (s->refused && b->now_ms < s->retest_ms) {
-        acts_end_without(b, slot, END_SPAWN_FAILED, s->why);
+        acts_end_without(b, slot, END_NEVER_LAUNCHED, s->why);
         return;
     }
     struct attempt_record *a = ledger_at(b, slot);
@@ -216,6 +216,8 @@ void submit_call(struct slurm_book *b)
 
 /* ---- answers ---- */
 
+/* The cluster or [run] is at fault, not the task: it costs the program a failed start, and the task
+ * nothing. */
 static void refuse_shape(struct slurm_book *b, uint32_t shape, const char *why)
 {
     struct shape_record *s = &b->shapes[shape];
@@ -226,7 +228,7 @@ static void refuse_shape(struct slurm_book *b, uint32_t shape, const char *why)
     s->retest_ms = b->now_ms + RETEST_MS;
     for (unsigned k = 0; k < 2; k++) {
         while (s->head[k] != NOWHERE) {
-            acts_end_without(b, s->head[k], END_SPAWN_FAILED, s->why);
+            acts_end_without(b, s->head[k], END_NEVER_LAUNCHED, s->why);
         }
     }
 }
@@ -358,7 +360,7 @@ static void on_never(struct slurm_book *b, uint32_t batch, const char *why)
     refuse_shape(b, r->shape, why);
     for (uint32_t i = 0; i < r->n_entries; i++) {
         if (r->entries[i] < ENTRY_STRAY) {
-            acts_end_without(b, r->entries[i], END_SPAWN_FAILED, b->shapes[r->shape].why);
+            acts_end_without(b, r->entries[i], END_NEVER_LAUNCHED, b->shapes[r->shape].why);
         }
     }
     r->state = BATCH_REFUSED;

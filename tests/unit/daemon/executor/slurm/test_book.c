@@ -186,7 +186,7 @@ static void test_never_fits(void **state)
     begin(&p);
     start(&p, 0, A, false);
     tested(&p, SLURM_SUBMIT_NEVER);
-    assert_int_equal(reason(&p), END_SPAWN_FAILED);
+    assert_int_equal(reason(&p), END_NEVER_LAUNCHED);
     assert_string_equal(detail(&p), "Slurm refuses the job: too big");
     assert_true(must(&p, SLURM_ACT_ENDED).fence);
     finish(&p);

@@ -182,6 +182,21 @@ static bool was_run(struct bench *b, const char *words)
     return found;
 }
 
+/* Rule 23: while all nodes are down, --test-only says of every job what it says of one that is too
+ * big. sbatch takes the one and refuses the other. */
+static void test_nodes_down(void **state)
+{
+    struct bench b;
+    (void)state;
+    command("sbatch", "case \"$*\" in *--test-only*) echo 'allocation failure: Requested node "
+                      "configuration is not available' >&2; exit 1;; esac\necho 5");
+    begin(&b, "slurm = { array = false }");
+    start(&b);
+    assert_true(was_run(&b, "--job-name=" ID));
+    assert_int_equal(b.n_ended, 0);
+    finish(&b);
+}
+
 /* Runs the loop until `is_so`; fails after a while. */
 static void run_until(struct bench *b, bool (*is_so)(const struct bench *b))
 {
@@ -282,7 +297,7 @@ static void test_refused(void **state)
     start(&b);
     run(&b);
     assert_int_equal(b.n_ended, 1);
-    assert_int_equal(b.end.reason, END_SPAWN_FAILED);
+    assert_int_equal(b.end.reason, END_NEVER_LAUNCHED); /* the task is not at fault */
     assert_non_null(strstr(b.end.detail, "Requested node configuration is not available"));
     finish(&b); /* runs what is left */
     assert_false(in_jobs(ID ".sh"));
@@ -353,6 +368,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_warns),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_nodes_down),
         cmocka_unit_test_teardown(test_probed_while_fenced, release_at_end),
         cmocka_unit_test_teardown(test_probed_while_written, release_at_end),
     };
