@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "ctl/text/out.h"
 
 cJSON *ask_params(const struct ctl_options *o, bool from_args)

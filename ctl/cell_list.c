@@ -4,7 +4,7 @@
  * two pages: the whole is not a snapshot.
  */
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "ctl/ask.h"
 #include "daemon/rpc/schema.h"
 

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/proc.h"
+#include "base/files/file.h"
+#include "base/machine/proc.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/ctl.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "daemon/rpc/client.h"
 
 int load_program(const char *path, struct plan_program **out, struct err *err)

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
-#include "base/machine.h"
-#include "base/proc.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
+#include "base/machine/machine.h"
+#include "base/machine/proc.h"
 #include "base/xalloc.h"
 #include "ctl/load.h"
 

@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-#include "base/gpu_ask.h"
-#include "base/json.h"
+#include "base/json/json.h"
+#include "base/machine/gpu_ask.h"
 #include "ctl/load.h"
 #include "prereg/program/gpu_needs.h"
 #include "prereg/program/input_reads.h"

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
-#include "base/machine.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
+#include "base/machine/machine.h"
 #include "base/text.h"
 #include "base/uuid.h"
 #include "base/xalloc.h"

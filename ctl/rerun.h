@@ -10,8 +10,8 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
-#include "base/digest.h"
 #include "base/err.h"
+#include "base/files/digest.h"
 #include "prereg/lock/lock.h"
 #include "prereg/program/program.h"
 

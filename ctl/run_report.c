@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/file.h"
-#include "base/proc.h"
+#include "base/files/file.h"
+#include "base/machine/proc.h"
 
 #define REPORT_TIMEOUT_MS ((int64_t)10 * 60 * 1000)
 

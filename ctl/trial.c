@@ -14,10 +14,10 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
-#include "base/temp_folder.h"
+#include "base/files/file.h"
+#include "base/files/temp_folder.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "base/uuid.h"
 #include "base/xalloc.h"
 #include "ctl/rerun_worker.h"

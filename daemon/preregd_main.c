@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/layout/layout.h"
 #include "base/log.h"
-#include "base/proc.h"
+#include "base/machine/proc.h"
 #include "base/terminal.h"
 #include "base/xalloc.h"
 #include "daemon/rpc/client.h"

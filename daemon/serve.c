@@ -17,11 +17,11 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "base/log.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
 #include "base/xalloc.h"
 #include "daemon/answers/answer.h"
 #include "daemon/core/explain.h"

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/files/shared_dir.h"
+#include "base/layout/layout.h"
 #include "base/log.h"
-#include "base/shared_dir.h"
 #include "base/strbuf.h"
 #include "base/uuid.h"
 #include "base/xalloc.h"

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "base/xalloc.h"

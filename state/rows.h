@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "base/digest.h"
+#include "base/files/digest.h"
 #include "base/uuid.h"
 #include "prereg/amend/access_level.h"
 #include "prereg/task/task_cause.h"

@@ -3,7 +3,7 @@
  * --json the answer is the daemon's, cells with their tasks inside. The names printed are those
  * that `explain`, `logs`, `retry` and `cancel` take.
  */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/terminal.h"
 #include "ctl/ctl.h"
 #include "ctl/load.h"

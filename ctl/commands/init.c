@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/layout/layout.h"
 #include "base/strbuf.h"
 #include "base/terminal.h"
 #include "base/text.h"

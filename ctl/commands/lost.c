@@ -3,7 +3,7 @@
  * (lost), which the journal, the report and every receipt show. */
 #include <stdio.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/terminal.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"

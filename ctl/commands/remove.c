@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
-#include "base/temp_folder.h"
+#include "base/files/digest.h"
+#include "base/files/file.h"
+#include "base/files/temp_folder.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "base/terminal.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"

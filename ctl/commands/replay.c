@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 #include "ctl/load.h"

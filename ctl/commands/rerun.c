@@ -3,8 +3,8 @@
  * differs. */
 #include <stdio.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "ctl/ask.h"

@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/terminal.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"

@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "ctl/ask.h"

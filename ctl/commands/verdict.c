@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 #include "ctl/local_answers.h"

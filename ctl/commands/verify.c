@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/temp_folder.h"
+#include "base/files/file.h"
+#include "base/files/temp_folder.h"
+#include "base/json/json.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "base/xalloc.h"

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/terminal.h"
 #include "ctl/ctl.h"
 #include "ctl/text/out.h"

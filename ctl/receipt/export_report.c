@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
-#include "base/file.h"
-#include "base/layout.h"
+#include "base/files/digest.h"
+#include "base/files/file.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/export_parts.h"
 #include "ctl/receipt/layout.h"

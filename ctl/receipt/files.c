@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/json_pull.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/json/json_pull.h"
 #include "base/xalloc.h"
 
 #define CHUNK_BYTES ((size_t)256 << 10)

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/digest.h"
 #include "base/err.h"
+#include "base/files/digest.h"
 #include "base/strbuf.h"
 #include "ctl/receipt/layout.h"
 #include "ctl/receipt/mismatch.h"

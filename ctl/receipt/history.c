@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/history_rules.h"
 #include "state/journal/chain.h"

@@ -2,7 +2,7 @@
  * the last entry up to a row is what held then; attempts are sorted by task. */
 #include <stdlib.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "ctl/receipt/history.h"
 
 void history_release(struct history *h)

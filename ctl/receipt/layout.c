@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "base/layout.h"
+#include "base/layout/layout.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/rerun_file.h"

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/layout.h"
+#include "base/layout/layout.h"
 
 #define RECEIPT_SCHEMA 2
 

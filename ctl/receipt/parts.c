@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "truthtable/evaluate/verdict_file.h"
 #include "truthtable/evidence/task_coverage.h"

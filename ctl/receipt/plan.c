@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/layout.h"
+#include "base/layout/layout.h"
 #include "prereg/amend/amendment.h"
 
 /* Turns the plan's first error, with its line, into the fault. */

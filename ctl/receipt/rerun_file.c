@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
-#include "base/json.h"
-#include "base/machine.h"
+#include "base/files/digest.h"
+#include "base/json/json.h"
+#include "base/machine/machine.h"
 #include "base/xalloc.h"
 
 #define TOOL_MAX   40

@@ -7,7 +7,7 @@
 #define CTL_RECEIPT_TAR_H
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "ctl/receipt/mismatch.h"
 
 /* Writes the folder's files under `name`/ into w, which the caller publishes. ERR_LOCK: the folder

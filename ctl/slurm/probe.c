@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/text.h"
 #include "base/uuid.h"
 #include "base/xalloc.h"

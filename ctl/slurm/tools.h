@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/proc.h"
+#include "base/machine/proc.h"
 
 #define TOOLS_QUERY_MS  ((int64_t)30000)
 #define TOOLS_SUBMIT_MS ((int64_t)130000)

@@ -5,7 +5,7 @@
  */
 #include "ctl/text/status_text.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/strbuf.h"
 #include "base/terminal.h"
 #include "ctl/ask.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"

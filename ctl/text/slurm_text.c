@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "ctl/ask.h"
 
 static void add_span(struct strbuf *sb, int64_t ms)

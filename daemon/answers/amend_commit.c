@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/program/amended.h"

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "daemon/answers/answer.h"
 #include "state/disk/programs.h"

@@ -2,7 +2,7 @@
  * be undone only one that was named as soon as there are several. */
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/strbuf.h"
 #include "daemon/answers/answer.h"
 

@@ -3,7 +3,7 @@
  * depend on the [run] limits that other tasks had; these are read from the journal, and only when
  * there is such a loss, because status is asked for often. Of a long journal an
  * answer reads a part, and the turns of the loop behind it the rest. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/answers/answer.h"

@@ -10,9 +10,9 @@
 
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/program/run_change.h"
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/gpu_list.h"
+#include "base/machine/gpu_list.h"
 
 #define CORE_GPU_USER_SIZE 160
 

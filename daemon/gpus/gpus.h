@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "base/gpu_list.h"
+#include "base/machine/gpu_list.h"
 
 /* The GPUs that NVML lists; a GPU in MIG mode is replaced by its parts. False when there is no
  * library, or it does not work: nvidia_proc_list() may know more then. */

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/proc.h"
+#include "base/files/file.h"
+#include "base/machine/proc.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "daemon/gpus/gpus.h"

@@ -2,7 +2,7 @@
  * that it is meant for. The file is read at every call. */
 #include <string.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "daemon/gpus/gpus.h"
 
 /* One without known processes has none: the file says all that there is. */

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/program/apparatus.h"

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/attempt_name.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/layout/attempt_name.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "daemon/program/apparatus.h"
 #include "prereg/amend/amend_known.h"

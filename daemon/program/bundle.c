@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "base/file.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "prereg/amend/amend_sign.h"
 #include "prereg/amend/amendment.h"

@@ -3,8 +3,8 @@
  * program that has results is a mount point without its disk. */
 #include "daemon/program/cells.h"
 
-#include "base/file.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 
 /* One cell is enough: where a task was accepted, its cell's folder exists. */

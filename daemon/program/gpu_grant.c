@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 static const char *const visible_names[GPU_VENDOR_NR] = {
     [GPU_NVIDIA] = "CUDA_VISIBLE_DEVICES", [GPU_AMD] = "ROCR_VISIBLE_DEVICES"};

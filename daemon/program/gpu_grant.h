@@ -3,7 +3,7 @@
 #ifndef DAEMON_PROGRAM_GPU_GRANT_H
 #define DAEMON_PROGRAM_GPU_GRANT_H
 
-#include "base/gpu_list.h"
+#include "base/machine/gpu_list.h"
 #include "prereg/task/task.h"
 #include "state/placement.h"
 

@@ -11,10 +11,10 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/attempt_name.h"
 #include "base/diag.h"
-#include "base/file.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/layout/attempt_name.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "daemon/program/amended.h"
 #include "daemon/program/durable.h"

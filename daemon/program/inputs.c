@@ -4,7 +4,7 @@
  * (ERR_NOT_FOUND). */
 #include "daemon/program/inputs.h"
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/xalloc.h"
 #include "daemon/program/cells.h"
 #include "daemon/program/result.h"

@@ -17,11 +17,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/attempt_name.h"
-#include "base/digest_meter.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/files/digest_meter.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/layout/attempt_name.h"
+#include "base/layout/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/executor/shared_work.h"
@@ -134,8 +134,8 @@ int prepare_check_lock(struct hosted *h, const struct bundle *b, enum core_start
 }
 
 /* Hashes each entry of [data], each [pin] file and model that is used in place, and each object,
- * one after another; the files of a folder are hashed in parallel (base/digest.h). Progress is
- * counted in h->hashing. */
+ * one after another; the files of a folder are hashed in parallel (base/files/digest.h). Progress
+ * is counted in h->hashing. */
 static void hash_again(struct hosted *h, const char *const *paths, size_t n)
 {
     int64_t total = 0;

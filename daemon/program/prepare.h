@@ -39,7 +39,7 @@ int prepare_attempt(const struct prepare *p, struct strbuf *spec, enum core_star
 char *prepare_disk_name(const char *folder, bool of_cells) __attribute__((returns_nonnull));
 
 /* ERR_NO_SPACE unless the program's folder and its cells/ have so many tenths of their reserve
- * (base/file.h) free, in bytes and in inodes; says which has not. */
+ * (base/files/file.h) free, in bytes and in inodes; says which has not. */
 int prepare_check_room(const char *folder, int tenths, struct err *err) MUST_CHECK;
 
 /* Whether STATE's copies, data and [pin] files are what was locked: before every spawn and before

@@ -5,9 +5,9 @@
 
 #include <stdio.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/shared_dir.h"
+#include "base/files/file.h"
+#include "base/files/shared_dir.h"
+#include "base/json/json.h"
 #include "daemon/program/inputs.h"
 #include "prereg/task/task_result.h"
 

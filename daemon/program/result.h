@@ -8,7 +8,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "base/digest.h"
+#include "base/files/digest.h"
 #include "daemon/core/event.h"
 #include "prereg/lock/lock.h"
 #include "prereg/program/program.h"

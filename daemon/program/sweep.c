@@ -10,10 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/files/shared_dir.h"
+#include "base/layout/layout.h"
 #include "base/log.h"
-#include "base/shared_dir.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 
@@ -46,7 +46,7 @@ static int newest_first(const void *a, const void *b)
     return x->age < y->age ? -1 : x->age > y->age;
 }
 
-/* ".<name>.<uuid>.tmp", as base/file.c names them. */
+/* ".<name>.<uuid>.tmp", as base/files/file.c names them. */
 static bool is_temp(const char *name)
 {
     size_t len = strlen(name);

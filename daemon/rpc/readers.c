@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/xalloc.h"
 
 #define GROUPS_AT_ONCE 256   /* of a peer; more are asked for again with more room */

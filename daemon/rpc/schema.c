@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 static const char *const method_names[RPC_METHOD_NR] = {
     [RPC_PING] = "ping",     [RPC_SUBMIT] = "submit",       [RPC_STATUS] = "status",

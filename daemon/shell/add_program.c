@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/core/explain.h"

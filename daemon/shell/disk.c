@@ -5,8 +5,8 @@
  * free again, so that it does not flap, and when a file can be written there: a quota shows in no
  * other way. ACT_WATCH_DISK and ACT_WATCH_DATA need nothing more than that.
  */
-#include "base/file.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/layout/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/program/prepare.h"

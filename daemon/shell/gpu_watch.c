@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/gpu_ask.h"
 #include "base/log.h"
+#include "base/machine/gpu_ask.h"
 #include "base/xalloc.h"
 #include "daemon/core/explain.h"
 #include "daemon/shell/attempts.h"

@@ -1,8 +1,8 @@
 /*
- * The GPUs of this machine as the daemon last saw them. A job asks for them (base/gpu_ask.h) at the
- * start, then every ten seconds while a task wants GPUs or has them, and rarely otherwise; the core
- * gets every answer (CORE_GPUS), and forgets it when nothing wants GPUs or one fails: so no GPU is
- * given by an answer that is older than ten seconds.
+ * The GPUs of this machine as the daemon last saw them. A job asks for them
+ * (base/machine/gpu_ask.h) at the start, then every ten seconds while a task wants GPUs or has
+ * them, and rarely otherwise; the core gets every answer (CORE_GPUS), and forgets it when nothing
+ * wants GPUs or one fails: so no GPU is given by an answer that is older than ten seconds.
  *
  * A GPU that a process uses which belongs to no attempt of this daemon is not given to anyone.
  * Attempts are recognized by their marks and control groups (shim/mark.h, shim/group.h); one that
@@ -11,7 +11,7 @@
 #ifndef DAEMON_SHELL_GPU_WATCH_H
 #define DAEMON_SHELL_GPU_WATCH_H
 
-#include "base/gpu_list.h"
+#include "base/machine/gpu_list.h"
 #include "daemon/shell/shell.h"
 
 /* Initialises the handles of sh->gpus. */

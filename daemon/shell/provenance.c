@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
-#include "base/machine.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
+#include "base/machine/machine.h"
 #include "base/xalloc.h"
 #include "daemon/program/apparatus.h"
 #include "daemon/program/prepare.h"

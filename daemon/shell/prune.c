@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/shell/shell.h"

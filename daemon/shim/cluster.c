@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/layout.h"
-#include "base/shared_dir.h"
+#include "base/files/file.h"
+#include "base/files/shared_dir.h"
+#include "base/layout/layout.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "daemon/shim/current.h"

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/layout.h"
-#include "base/shared_dir.h"
+#include "base/files/file.h"
+#include "base/files/shared_dir.h"
+#include "base/layout/layout.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "base/xalloc.h"

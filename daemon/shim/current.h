@@ -11,8 +11,8 @@
 
 #include <stdint.h>
 
-#include "base/attempt_name.h"
 #include "base/err.h"
+#include "base/layout/attempt_name.h"
 
 /* Durable once this returns 0. task_folder: that of the attempts' folders. */
 int current_write(const char *task_folder, const struct attempt_name *a,

@@ -15,11 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/attempt_name.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
-#include "base/shared_dir.h"
+#include "base/files/file.h"
+#include "base/files/shared_dir.h"
+#include "base/json/json.h"
+#include "base/layout/attempt_name.h"
+#include "base/layout/layout.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 

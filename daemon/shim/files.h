@@ -17,9 +17,9 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "base/digest.h"
 #include "base/err.h"
-#include "base/gpu_list.h"
+#include "base/files/digest.h"
+#include "base/machine/gpu_list.h"
 #include "base/strbuf.h"
 #include "base/uuid.h"
 #include "daemon/shim/pid.h"

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "base/xalloc.h"

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/layout.h"
-#include "base/shared_dir.h"
+#include "base/files/file.h"
+#include "base/files/shared_dir.h"
+#include "base/layout/layout.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "base/xalloc.h"

@@ -18,10 +18,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/layout/layout.h"
 #include "base/log.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "daemon/shim/cluster.h"

@@ -18,8 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/layout/layout.h"
 #include "daemon/shim/group.h"
 #include "daemon/shim/memory.h"
 #include "daemon/shim/pid.h"

@@ -21,7 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/layout.h"
+#include "base/layout/layout.h"
 #include "daemon/shim/mark.h"
 
 #define EXEC_FAILED_CODE 127

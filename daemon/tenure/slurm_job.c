@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/proc.h"
+#include "base/machine/proc.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "base/xalloc.h"

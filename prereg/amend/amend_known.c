@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 
 /* The n-th key of the change's path; "" beyond its end, which equals no name. */

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/program/condition_names.h"
 

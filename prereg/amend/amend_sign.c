@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/lock/lock_sign.h"
 

@@ -25,8 +25,8 @@
 #include <cjson/cJSON.h>
 #include <stddef.h>
 
-#include "base/digest.h"
 #include "base/err.h"
+#include "base/files/digest.h"
 #include "base/strbuf.h"
 #include "prereg/amend/access_level.h"
 #include "prereg/lock/lock.h"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/proc.h"
+#include "base/json/json.h"
+#include "base/machine/proc.h"
 #include "base/xalloc.h"
 
 #define TIMEOUT_MS    30000

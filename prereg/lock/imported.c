@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 
 bool imported_is_folder(const char *folder)
 {

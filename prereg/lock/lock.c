@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "prereg/lock/imported.h"
 #include "prereg/lock/pinned_files.h"

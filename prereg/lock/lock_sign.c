@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 int lock_text(const struct lock *lock, struct strbuf *out, struct err *err)
 {

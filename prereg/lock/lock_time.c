@@ -4,7 +4,7 @@
  */
 #include "prereg/lock/lock.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 struct wall_time lock_made_at(const struct lock *lock)
 {

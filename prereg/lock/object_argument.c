@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/find_program.h"
+#include "base/files/file.h"
+#include "base/machine/find_program.h"
 #include "base/xalloc.h"
 #include "prereg/lock/pinned_files.h"
 

@@ -12,8 +12,8 @@
 #ifndef PREREG_LOCK_PIN_H
 #define PREREG_LOCK_PIN_H
 
-#include "base/digest.h"
 #include "base/err.h"
+#include "base/files/digest.h"
 
 struct pin_cache;
 

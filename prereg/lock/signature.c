@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/proc.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/machine/proc.h"
 #include "base/xalloc.h"
 
 #define TIMEOUT_MS     120000 /* an agent may ask its owner to confirm */

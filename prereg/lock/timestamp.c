@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/digest.h"
-#include "base/file.h"
-#include "base/layout.h"
-#include "base/proc.h"
+#include "base/files/digest.h"
+#include "base/files/file.h"
+#include "base/layout/layout.h"
+#include "base/machine/proc.h"
 #include "base/xalloc.h"
 
 #define TIMEOUT_MS 30000

@@ -3,7 +3,7 @@
 #ifndef PREREG_PROGRAM_GPU_NEEDS_H
 #define PREREG_PROGRAM_GPU_NEEDS_H
 
-#include "base/gpu_list.h"
+#include "base/machine/gpu_list.h"
 #include "prereg/program/program.h"
 
 /* Of one attempt on one machine. */

@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 
 static const struct instrument_field BAYES[] = {

@@ -3,7 +3,7 @@
  * it. */
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "prereg/program/load.h"
 

@@ -4,7 +4,7 @@
  * parameter. */
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "prereg/program/load.h"

@@ -2,7 +2,7 @@
  * sorted topologically, so that all later code may go through them in one pass. */
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "prereg/program/load.h"
 #include "prereg/program/stage_set.h"

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/digest.h"
-#include "base/json.h"
+#include "base/files/digest.h"
+#include "base/json/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "prereg/program/load.h"

@@ -19,8 +19,8 @@
 
 #include "base/arena.h"
 #include "base/diag.h"
-#include "base/digest.h"
 #include "base/err.h"
+#include "base/files/digest.h"
 #include "base/strbuf.h"
 #include "prereg/program/analysis.h"
 #include "prereg/program/design.h"

@@ -1,7 +1,7 @@
 /* The parts of a change of [run], and the line that is made of them. */
 #include "prereg/program/run_change.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 static double count_of(const cJSON *change, const char *key)
 {

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/text.h"
 
 static const char *const NAMES[RUN_LIMIT_NR] = {

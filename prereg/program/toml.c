@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/layout.h"
+#include "base/layout/layout.h"
 #include "prereg/program/toml_build.h"
 #include "prereg/program/toml_scan.h"
 

@@ -7,7 +7,7 @@
 #define PREREG_PROGRAM_VERDICT_KIND_H
 
 #include "base/err.h"
-#include "base/json.h"
+#include "base/json/json.h"
 
 enum verdict_kind {
     VERDICT_BOUND,         /* one outcome binds (exit 0) */

@@ -14,11 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
-#include "base/proc.h"
-#include "base/temp_folder.h"
+#include "base/files/file.h"
+#include "base/files/temp_folder.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
+#include "base/machine/proc.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "prereg/lock/object.h"

@@ -5,7 +5,7 @@
 #include <cjson/cJSON.h>
 
 #include "base/diag.h"
-#include "base/proc.h"
+#include "base/machine/proc.h"
 
 struct answer_fault {
     enum diag_level level;

@@ -8,7 +8,7 @@
 #include <cjson/cJSON.h>
 #include <stdint.h>
 
-#include "base/digest.h"
+#include "base/files/digest.h"
 #include "prereg/lock/lock.h"
 #include "prereg/program/program.h"
 

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/digest.h"
 #include "base/err.h"
+#include "base/files/digest.h"
 #include "prereg/lock/lock.h"
 #include "prereg/lock/pin.h"
 #include "prereg/program/program.h"

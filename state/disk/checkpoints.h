@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 
 /* Whether `name`, of an entry of checkpoint/, has the form step-N; *step gets N. */
 bool checkpoint_step(const char *name, int64_t *step);

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 #define HASH_KEY "\"hash\":\""
 #define KEY_LEN  (sizeof(HASH_KEY) - 1)

@@ -1,10 +1,10 @@
 /*
  * The hash chain of a journal.
  *
- * A row is one line of journal.jsonl: an object in canonical JSON (base/json.h) with its number
- * "seq" (1, 2, ...), "hash", "event", "time" and what that event needs (line.h), then a line feed.
- * The text is at most JOURNAL_LINE_MAX bytes long: a longer row is neither written nor read. Rows
- * are appended and never changed.
+ * A row is one line of journal.jsonl: an object in canonical JSON (base/json/json.h) with its
+ * number "seq" (1, 2, ...), "hash", "event", "time" and what that event needs (line.h), then a line
+ * feed. The text is at most JOURNAL_LINE_MAX bytes long: a longer row is neither written nor read.
+ * Rows are appended and never changed.
  *
  * The hash of a row is SHA-256 over the hash of the row before it, as 64 hex digits (64 zeros
  * before row 1), followed by the canonical text of the row without its member "hash". Members are
@@ -21,8 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/digest.h"
 #include "base/err.h"
+#include "base/files/digest.h"
 #include "base/strbuf.h"
 
 #define JOURNAL_LINE_MAX ((size_t)4 << 20) /* a [run] table is the longest thing in a row */

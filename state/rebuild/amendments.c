@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "base/log.h"
 #include "prereg/amend/amend_heal.h"
 #include "state/rebuild/internal.h"

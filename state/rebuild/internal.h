@@ -2,8 +2,8 @@
 #ifndef STATE_REBUILD_INTERNAL_H
 #define STATE_REBUILD_INTERNAL_H
 
-#include "base/attempt_name.h"
-#include "base/layout.h"
+#include "base/layout/attempt_name.h"
+#include "base/layout/layout.h"
 #include "prereg/lock/lock.h"
 #include "state/rebuild/rebuild.h"
 #include "state/store/internal.h"

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
-#include "base/shared_dir.h"
+#include "base/files/file.h"
+#include "base/files/shared_dir.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/lock/imported.h"
 #include "state/rebuild/internal.h"

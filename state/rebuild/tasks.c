@@ -2,9 +2,9 @@
  * later stages rest on is known before they are checked. */
 #include <stdlib.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "state/rebuild/internal.h"
 #include "state/store/apparatus.h"
 

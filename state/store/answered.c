@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "prereg/program/stage_set.h"
 #include "state/store/internal.h"
 

@@ -1,6 +1,6 @@
 /* Rows into tables. Each row is checked against what is stored, not against what its maker believes
  * (S2). */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "state/store/apparatus.h"
 #include "state/store/internal.h"
 

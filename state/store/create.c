@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "state/store/apparatus.h"
 #include "state/store/internal.h"
 

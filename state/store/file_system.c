@@ -1,6 +1,6 @@
 /* Network file systems are recognised by the magic number of statfs(2): their locks and syncs do
  * not hold what invariant 2 needs. */
-#include "base/shared_dir.h"
+#include "base/files/shared_dir.h"
 #include "state/store/internal.h"
 
 int fs_check_local(const char *dir, struct err *err)

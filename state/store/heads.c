@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/log.h"
 #include "state/store/heads.h"
 #include "state/store/internal.h"

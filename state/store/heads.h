@@ -2,8 +2,8 @@
 #ifndef STATE_STORE_HEADS_H
 #define STATE_STORE_HEADS_H
 
-#include "base/digest.h"
 #include "base/err.h"
+#include "base/files/digest.h"
 
 #define HEADS_FILE "journal.heads"
 

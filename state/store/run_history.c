@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 struct run_reading {
     struct run_record *record;

@@ -2,7 +2,7 @@
  * store is opened, and nothing else, are here as well. */
 #include "state/store/store.h"
 
-#include "base/layout.h"
+#include "base/layout/layout.h"
 #include "state/store/internal.h"
 
 int store_open(const char *state_dir, enum store_mode mode, struct store **out, struct err *err)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/strbuf.h"
 #include "prereg/program/program.h"
 #include "prereg/program/toml.h"

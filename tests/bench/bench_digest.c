@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/digest.h"
+#include "base/files/digest.h"
 #include "base/xalloc.h"
 
 #define REPEATS     5

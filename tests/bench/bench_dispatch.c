@@ -22,9 +22,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/proc.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/machine/proc.h"
 #include "base/xalloc.h"
 
 #define REPEATS   3

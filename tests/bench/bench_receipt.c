@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "ctl/receipt/export.h"
 #include "tests/unit/ctl/receipt/fixture.h"
 

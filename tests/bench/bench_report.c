@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "tests/unit/truthtable/report/fixture.h"
 #include "truthtable/report/report.h"
 

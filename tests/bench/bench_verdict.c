@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/digest.h"
-#include "base/file.h"
+#include "base/files/digest.h"
+#include "base/files/file.h"
 #include "base/xalloc.h"
 #include "truthtable/evaluate/verdict_file.h"
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "daemon/executor/launch.h"

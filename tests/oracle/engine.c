@@ -1,6 +1,6 @@
 #include "tests/oracle/engine.h"
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/rng.h"
 #include "base/xalloc.h"
 #include "worker/nn/gemm.h"

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "tests/oracle/requests.h"
 
 static void add_tokens(struct strbuf *out, const struct request *r)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/pyjson.h"
+#include "base/json/pyjson.h"
 
 int main(int argc, char **argv)
 {

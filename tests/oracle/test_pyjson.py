@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""base/pyjson.h against Python's json module: random documents, laid out again by both.
+"""base/json/pyjson.h against Python's json module: random documents, laid out again by both.
 
     test_pyjson.py BUILD_FOLDER
 

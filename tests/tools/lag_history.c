@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/xalloc.h"
 
 #define COPY_MAX    ((off_t)1 << 20) /* of a file that is overwritten; a larger one shows at once */

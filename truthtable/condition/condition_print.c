@@ -4,7 +4,7 @@
  * the same tree. The prover and the effects use cond_same() to recognize one quantity in several
  * conditions.
  */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "truthtable/condition/condition.h"
 
 /* The operands in parentheses, separated by the operator. */

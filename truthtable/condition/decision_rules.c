@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "truthtable/condition/stats.h"
 
 bool rules_in_counters(const struct rules *r, size_t measure)

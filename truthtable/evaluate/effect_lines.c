@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "prereg/program/verdict_kind.h"
 #include "truthtable/evaluate/effects.h"
 

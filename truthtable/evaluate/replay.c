@@ -5,8 +5,8 @@
  */
 #include "truthtable/evaluate/verdict.h"
 
-#include "base/digest.h"
-#include "base/layout.h"
+#include "base/files/digest.h"
+#include "base/layout/layout.h"
 
 /* The digest of the canonical form of what a lock would cover. */
 static int plan_digest(const struct plan_program *p, char hex[DIGEST_HEX_SIZE], struct err *err)

@@ -42,7 +42,7 @@ int verdict_pretty_in(const struct table_verdict *v, cJSON *answer, struct strbu
 const cJSON *verdict_json(const struct table_verdict *v);
 /* The same but for the elements of the two lists; the verdict's own. */
 const cJSON *verdict_summary(const struct table_verdict *v);
-/* The elements of "gates" one by one; `arena` holds them (base/json_arena.h). */
+/* The elements of "gates" one by one; `arena` holds them (base/json/json_arena.h). */
 size_t verdict_n_gates(const struct table_verdict *v);
 const cJSON *verdict_gate(const struct table_verdict *v, size_t i, struct arena *arena);
 /* Validity that rests on timings, an array: its part of provenance.json. NULL: nothing was

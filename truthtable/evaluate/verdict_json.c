@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 /* null and "<key>_bounds" tell a range from a number. */
 void verdict_json_put_value(cJSON *obj, const char *key, const struct number *x)

@@ -6,7 +6,7 @@
 #ifndef TRUTHTABLE_EVALUATE_VERDICT_LISTS_H
 #define TRUTHTABLE_EVALUATE_VERDICT_LISTS_H
 
-#include "base/json_arena.h"
+#include "base/json/json_arena.h"
 #include "truthtable/evaluate/evaluation.h"
 #include "truthtable/evidence/task_coverage.h"
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "truthtable/evidence/copy_search.h"
 #include "truthtable/evidence/measure_scores.h"

@@ -9,7 +9,7 @@
 #ifndef TRUTHTABLE_EVIDENCE_COPY_SEARCH_H
 #define TRUTHTABLE_EVIDENCE_COPY_SEARCH_H
 
-#include "base/digest.h"
+#include "base/files/digest.h"
 #include "prereg/program/stage_set.h"
 #include "truthtable/evidence/evidence.h"
 

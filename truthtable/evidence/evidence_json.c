@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/digest.h"
-#include "base/json.h"
+#include "base/files/digest.h"
+#include "base/json/json.h"
 #include "base/text.h"
 #include "prereg/task/task_cause.h"
 #include "truthtable/evidence/evidence.h"

@@ -6,9 +6,9 @@
  */
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json_arena.h"
-#include "base/json_pull.h"
+#include "base/files/file.h"
+#include "base/json/json_arena.h"
+#include "base/json/json_pull.h"
 #include "truthtable/evidence/evidence.h"
 
 struct reading_text {

@@ -7,9 +7,9 @@
 
 #include <stdlib.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "prereg/lock/imported.h"
 #include "truthtable/evidence/linked_results.h"
 

@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "truthtable/condition/exact.h"
 
 /* Every planned task is in exactly one column. */

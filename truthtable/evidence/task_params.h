@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "base/arena.h"
-#include "base/digest.h"
+#include "base/files/digest.h"
 #include "prereg/program/program.h"
 #include "prereg/program/stage_set.h"
 

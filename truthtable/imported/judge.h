@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/digest.h"
 #include "base/err.h"
+#include "base/files/digest.h"
 
 enum judged { JUDGED_NOT, JUDGED_RIGHT };
 

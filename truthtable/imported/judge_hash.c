@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/pyjson.h"
+#include "base/json/json.h"
+#include "base/json/pyjson.h"
 #include "truthtable/imported/judge.h"
 
 static const char *const hash_keys[] = {"doc_hash", "prompt_hash", "target_hash"};

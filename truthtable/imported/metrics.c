@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/strbuf.h"
 #include "truthtable/imported/import.h"
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 
 #define STDERR      "_stderr"
 #define NAME_MAX_OF 256 /* bytes of a key: longer ones cannot be metrics */

@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/digest.h"
 #include "base/err.h"
+#include "base/files/digest.h"
 
 #define RESULTS_BYTES_MAX   ((size_t)256 << 20)
 #define RESULTS_ITEMS_MAX   ((int64_t)1 << 32)

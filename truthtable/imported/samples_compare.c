@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/strbuf.h"
 #include "truthtable/imported/samples.h"
 

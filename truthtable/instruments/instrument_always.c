@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "truthtable/condition/stats.h"
 #include "truthtable/instruments/dispersion.h"
 #include "truthtable/instruments/instrument_work.h"

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "truthtable/instruments/instrument_work.h"
 

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 /* The answer of a field by its name. */
 static struct instrument_answer *field_of(struct instrument_entry *t, const char *field,

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "truthtable/evaluate/scoring.h"
 #include "truthtable/evaluate/verdict_file.h"

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/digest.h"
 #include "base/err.h"
+#include "base/files/digest.h"
 #include "base/strbuf.h"
 
 #define ITEMS_LINE_MAX    ((size_t)8 << 20)

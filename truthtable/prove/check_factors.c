@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
+#include "base/files/digest.h"
 #include "base/xalloc.h"
 #include "truthtable/condition/decision_rules.h"
 #include "truthtable/evidence/task_params.h"

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "prereg/task/describe.h"
 #include "truthtable/condition/stats.h"
 #include "truthtable/prove/check_parts.h"

@@ -3,7 +3,7 @@
  * computed here: NaN becomes null, and ctl/ words the result for people. A lock keeps these
  * members, so renaming one changes a file format.
  */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "truthtable/prove/check.h"
 #include "truthtable/prove/check_parts.h"
 

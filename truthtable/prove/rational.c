@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 /* Euclid's algorithm on machine words. */
 static uint64_t gcd_of_small(uint64_t a, uint64_t b)

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/attempt_name.h"
-#include "base/file.h"
-#include "base/json_pull.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/json/json_pull.h"
+#include "base/layout/attempt_name.h"
+#include "base/layout/layout.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "truthtable/report/report_model.h"

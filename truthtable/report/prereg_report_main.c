@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/proc.h"
+#include "base/machine/proc.h"
 #include "truthtable/report/report.h"
 
 /* Prints the usage; returns the exit code for it. */

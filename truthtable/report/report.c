@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-#include "base/digest.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/files/digest.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "truthtable/instruments/instruments.h"
 #include "truthtable/report/document/render.h"

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/lock/imported.h"

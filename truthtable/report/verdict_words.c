@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/strbuf.h"
 #include "truthtable/report/document/fmt.h"
 

@@ -8,8 +8,8 @@
 
 #include <assert.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "worker/data/demo_world.h"
 

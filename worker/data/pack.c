@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/terminal.h"
 #include "base/xalloc.h"
 #include "worker/data/shard.h"

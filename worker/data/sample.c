@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/terminal.h"
 #include "base/xalloc.h"
 #include "worker/data/order.h"

@@ -26,8 +26,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/digest.h"
 #include "base/err.h"
+#include "base/files/digest.h"
 #include "worker/data/tokenizer/tokenizer.h"
 
 #define SHARD_MAGIC       "PREREGSH"

@@ -8,8 +8,8 @@
 
 #include <sys/stat.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/text.h"
 
 #define SOURCE_DEPTH_MAX 16

@@ -7,8 +7,8 @@
 
 #include <inttypes.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/terminal.h"
 #include "worker/data/source.h"
 #include "worker/data/tokenizer/bpe_train.h"

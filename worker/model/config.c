@@ -8,7 +8,7 @@
  */
 #include "worker/model/config.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "worker/data/tokenizer/tokenizer.h"
 #include "worker/nn/router.h"
 

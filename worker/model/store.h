@@ -6,7 +6,7 @@
 #ifndef WORKER_MODEL_STORE_H
 #define WORKER_MODEL_STORE_H
 
-#include "base/digest.h"
+#include "base/files/digest.h"
 #include "worker/model/weights.h"
 
 #define STORE_VERSION   1

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/terminal.h"
 #include "worker/report/task.h"
 

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdarg.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "base/xalloc.h"

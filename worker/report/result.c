@@ -9,8 +9,8 @@
 #include <math.h>
 #include <sys/resource.h>
 
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 
 enum worker_exit worker_exit_code(int err_code)
 {

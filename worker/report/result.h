@@ -11,8 +11,8 @@
 #include <cjson/cJSON.h>
 #include <stdint.h>
 
-#include "base/digest.h"
 #include "base/err.h"
+#include "base/files/digest.h"
 #include "worker/report/task.h"
 
 enum worker_exit {

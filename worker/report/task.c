@@ -5,9 +5,9 @@
  */
 #include "worker/report/task.h"
 
-#include "base/attempt_name.h"
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/json/json.h"
+#include "base/layout/attempt_name.h"
+#include "base/layout/layout.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 

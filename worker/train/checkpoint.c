@@ -14,9 +14,9 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "base/text.h"
 
 #define STEP_PREFIX       "step-"

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 
 #define STATE_JSON_MAX (256u << 20)

@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "worker/data/order.h"
 #include "worker/data/source.h"
 

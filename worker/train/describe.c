@@ -6,8 +6,8 @@
  */
 #include <math.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "worker/nn/gemm.h"
 #include "worker/report/describe.h"
 #include "worker/train/initial_model.h"

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 
 const char *const HEALTH_NAMES[HEALTH_NAMES_NR] = {

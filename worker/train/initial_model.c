@@ -6,7 +6,7 @@
  */
 #include "worker/train/initial_model.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "worker/model/formats/import.h"
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "worker/data/shard.h"
 #include "worker/train/checkpoint_image.h"
 #include "worker/train/data.h"

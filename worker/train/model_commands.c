@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "base/xalloc.h"

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "worker/data/tokenizer/tokenizer.h"
 
 #define TOKENS_MAX         ((int64_t)1 << 50)

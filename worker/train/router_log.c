@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/xalloc.h"
 #include "worker/model/run.h"
 

@@ -9,8 +9,8 @@
 
 #include <math.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "worker/model/store.h"
 #include "worker/nn/gemm.h"

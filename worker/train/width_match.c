@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "worker/train/options.h"
 
 #define WIDTH_STEP 8

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/verify/verify_parts.h"
 #include "prereg/amend/amend_known.h"

@@ -3,7 +3,7 @@
  * are known when a later one names them. */
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/verify/verify_parts.h"
 

@@ -3,8 +3,8 @@
  * on bytes of the listing. The journal is needed to see that no amendment is missing at the end. */
 #include <string.h>
 
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/files.h"
 #include "ctl/receipt/plan.h"

@@ -3,7 +3,7 @@
  * (hosts, kernels, memory) are not compared: verify_words.c lists them as not shown. */
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/verify/verify_parts.h"
 #include "truthtable/evaluate/verdict_file.h"

@@ -3,8 +3,8 @@
  * cell by cell, so that only one cell's results are in memory. */
 #include <string.h>
 
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/files.h"
 #include "ctl/receipt/rerun_file.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/verify/verify_parts.h"
 #include "prereg/amend/amendment.h"

@@ -2,7 +2,7 @@
  * chosen by its facts. Nothing is listed as shown here that a step did not establish. */
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/verify/verify_parts.h"
 #include "prereg/lock/imported.h"

@@ -1,5 +1,5 @@
 /* Whether the worker that a record names is the one that was locked. */
-#include "base/json.h"
+#include "base/json/json.h"
 
 #include <string.h>
 

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/xalloc.h"
 
 #define WATCHDOG_MS (150 * 1000) /* sbatch itself tries for 120 s (docs/slurm.md, rule 6) */

@@ -1,7 +1,7 @@
 /*
  * The files that the Slurm executor writes for its jobs and reads of them, on a file system that
  * the nodes share. Blocking; runs off the loop. What another machine wrote is listed before it is
- * opened (base/shared_dir.h), and absent only means: not visible here now.
+ * opened (base/files/shared_dir.h), and absent only means: not visible here now.
  *
  * Of an attempt: `spec` (what its shim runs), `job` (name and index: how it is found again after a
  * restart), `fenced`. Beside the attempts: `current-attempt`. Of a batch, in jobs/ beside cells/:

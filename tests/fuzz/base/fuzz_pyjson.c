@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/pyjson.h"
+#include "base/json/json.h"
+#include "base/json/pyjson.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

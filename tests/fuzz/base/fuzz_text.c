@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
+#include "base/files/digest.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 

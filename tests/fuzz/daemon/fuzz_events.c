@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/layout.h"
+#include "base/layout/layout.h"
 #include "daemon/program/events.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

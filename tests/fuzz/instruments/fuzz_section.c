@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "truthtable/evaluate/verdict_file.h"
 #include "truthtable/instruments/instruments.h"

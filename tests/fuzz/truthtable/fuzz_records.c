@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "tests/fuzz/truthtable/fuzz_program.h"
 #include "truthtable/evaluate/verdict_file.h"
 

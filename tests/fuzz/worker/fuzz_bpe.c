@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "worker/data/tokenizer/tokenizer_bpe.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

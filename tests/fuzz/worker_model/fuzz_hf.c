@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "worker/model/formats/hf_config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

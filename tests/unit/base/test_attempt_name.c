@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/attempt_name.h"
-#include "base/temp_folder.h"
+#include "base/files/temp_folder.h"
+#include "base/layout/attempt_name.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_arena.h"
+#include "base/json/json_arena.h"
 #include "base/rng.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/digest.h"
-#include "base/digest_meter.h"
-#include "base/file.h"
+#include "base/files/digest.h"
+#include "base/files/digest_meter.h"
+#include "base/files/file.h"
 #include "base/uuid.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"

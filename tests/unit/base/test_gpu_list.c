@@ -2,7 +2,7 @@
  */
 #include <stdlib.h>
 
-#include "base/gpu_list.h"
+#include "base/machine/gpu_list.h"
 #include "tests/unit/check.h"
 
 #define ONE "\"uuid\":\"GPU-11111111-aaaa-bbbb-cccc-000000000000\",\"model\":\"NVIDIA H100\""

@@ -1,7 +1,7 @@
 /* Reading token by token: what comes in which order, what is passed over, trees in an arena. */
 #include <string.h>
 
-#include "base/json_pull.h"
+#include "base/json/json_pull.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 

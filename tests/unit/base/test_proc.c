@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/proc.h"
+#include "base/files/file.h"
+#include "base/machine/proc.h"
 #include "tests/unit/check.h"
 
 static int run(const char *script, int64_t timeout_ms, struct proc_result *r, struct err *err)

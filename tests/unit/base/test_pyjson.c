@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/digest.h"
-#include "base/pyjson.h"
+#include "base/files/digest.h"
+#include "base/json/pyjson.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 

@@ -2,7 +2,7 @@
  * to nothing is to stat(2) and open(2) what a stale handle is. */
 #include <unistd.h>
 
-#include "base/shared_dir.h"
+#include "base/files/shared_dir.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"

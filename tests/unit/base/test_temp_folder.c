@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/temp_folder.h"
+#include "base/files/file.h"
+#include "base/files/temp_folder.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "ctl/calibration.h"
 #include "tests/unit/check.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "ctl/text/status_text.h"
 #include "tests/unit/check.h"
 

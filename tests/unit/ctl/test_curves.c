@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "ctl/text/curves_text.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/xalloc.h"
 #include "ctl/rerun_worker.h"
 #include "tests/unit/check.h"

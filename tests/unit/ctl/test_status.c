@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "ctl/text/status_text.h"
 #include "tests/unit/check.h"

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/attempt_name.h"
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/layout/attempt_name.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "daemon/shim/cluster.h"
 #include "daemon/shim/current.h"

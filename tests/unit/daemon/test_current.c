@@ -1,7 +1,7 @@
 /* current-attempt: which attempt of a task may publish a result. */
 #include <unistd.h>
 
-#include "base/layout.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "daemon/shim/current.h"
 #include "tests/unit/check.h"

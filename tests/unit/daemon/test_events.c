@@ -1,7 +1,7 @@
 /* What is taken in from events.jsonl, however its bytes arrive. */
 #include <string.h>
 
-#include "base/layout.h"
+#include "base/layout/layout.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "daemon/core/core.h"

@@ -2,7 +2,7 @@
  */
 #include <stdlib.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "daemon/program/gpu_grant.h"
 #include "tests/unit/check.h"
 

@@ -1,7 +1,7 @@
 /* The heartbeat of an attempt: written, read, refused when torn, and compared by its sequence. */
 #include <unistd.h>
 
-#include "base/layout.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "daemon/shim/heartbeat.h"
 #include "tests/unit/check.h"

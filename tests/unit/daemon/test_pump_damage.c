@@ -5,7 +5,7 @@
 
 #include <sqlite3.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/xalloc.h"
 #include "daemon/core/explain.h"
 #include "daemon/shell/pump.h"

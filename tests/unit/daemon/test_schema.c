@@ -1,7 +1,7 @@
 /* The envelope of the RPC: what is taken, what is refused, what is written. */
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "daemon/rpc/schema.h"
 #include "tests/unit/check.h"

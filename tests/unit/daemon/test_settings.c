@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "daemon/shell/settings.h"

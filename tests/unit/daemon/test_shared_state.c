@@ -2,7 +2,7 @@
  * its daemon had the folder last. */
 #include <unistd.h>
 
-#include "base/layout.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "daemon/shared_state.h"
 #include "tests/unit/check.h"

@@ -2,7 +2,7 @@
  * answer and an unreadable start time may not prove. */
 #include <unistd.h>
 
-#include "base/layout.h"
+#include "base/layout/layout.h"
 #include "daemon/tenure/take.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"

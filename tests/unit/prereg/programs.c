@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/file.h"
-#include "base/proc.h"
+#include "base/files/file.h"
+#include "base/machine/proc.h"
 #include "base/xalloc.h"
 
 static int run(const char *folder, const char *line)

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/xalloc.h"
 
 void fixture_open(struct fixture *f)

@@ -1,7 +1,7 @@
 /* When a checkpoint is due: Daly's interval, and the work of earlier attempts in it. */
 #include <math.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "worker/train/checkpoint_schedule.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/proc.h"
+#include "base/machine/proc.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "worker/nn/cpu.h"

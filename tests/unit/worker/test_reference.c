@@ -2,7 +2,7 @@
  * vectorised exp. */
 #include <math.h>
 
-#include "base/proc.h"
+#include "base/machine/proc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/worker/reference.h"
 #include "worker/nn/vec.h"

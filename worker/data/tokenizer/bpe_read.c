@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "worker/data/tokenizer/tokenizer_bpe.h"
 

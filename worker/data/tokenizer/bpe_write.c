@@ -4,7 +4,7 @@
  * as eight bytes, so it does not depend on the JSON's spelling. Its order is a format: shards and
  * models carry the value.
  */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "worker/data/tokenizer/tokenizer_bpe.h"
 
 static cJSON *byte_level(bool prefix_space, bool use_regex)

@@ -5,7 +5,7 @@
  */
 #include "worker/data/tokenizer/tokenizer.h"
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/xalloc.h"
 #include "worker/data/tokenizer/tokenizer_kind.h"
 

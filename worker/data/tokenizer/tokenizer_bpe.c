@@ -6,8 +6,8 @@
  */
 #include "worker/data/tokenizer/tokenizer_bpe.h"
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "worker/data/tokenizer/tokenizer_kind.h"
 

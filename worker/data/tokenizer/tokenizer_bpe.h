@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/digest.h"
 #include "base/err.h"
+#include "base/files/digest.h"
 #include "worker/data/tokenizer/added_tokens.h"
 #include "worker/data/tokenizer/bpe.h"
 #include "worker/data/tokenizer/split.h"

@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/xalloc.h"
 #include "worker/data/tokenizer/tokenizer_kind.h"
 

@@ -5,7 +5,7 @@
  */
 #include "worker/eval/cli/item_printer.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 

@@ -5,7 +5,7 @@
  */
 #include "worker/eval/cli/evaluation.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "worker/eval/cli/run.h"
 

@@ -12,8 +12,8 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/terminal.h"
 #include "base/xalloc.h"
 #include "worker/eval/cli/evaluation.h"

@@ -2,8 +2,8 @@
  * Turns the arguments of --plan into the JSON of a task, so that everything after that is the same
  * as for a task.json. Paths become data of the task under the name of their parameter.
  */
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "worker/eval/cli/plan.h"
 

@@ -4,7 +4,7 @@
  * value carry the reason. The digest of a model that was an input is recorded under the stage that
  * made it.
  */
-#include "base/layout.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "worker/eval/cli/evaluation.h"
 #include "worker/eval/harness/harness_files.h"

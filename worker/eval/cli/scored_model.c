@@ -5,8 +5,8 @@
  */
 #include "worker/eval/cli/scored_model.h"
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "worker/model/formats/hf_tokenizer.h"
 #include "worker/model/formats/import.h"

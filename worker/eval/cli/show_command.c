@@ -3,7 +3,7 @@
  * and checked as in a run. A table says for each flag which parameter it sets and how; flags about
  * the display have no parameter. Without a model or tokenizer only texts are shown.
  */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/terminal.h"
 #include "base/xalloc.h"
 #include "worker/eval/cli/commands.h"

@@ -4,7 +4,7 @@
 #ifndef WORKER_EVAL_HARNESS_HARNESS_NAMES_H
 #define WORKER_EVAL_HARNESS_HARNESS_NAMES_H
 
-#include "base/pyjson.h"
+#include "base/json/pyjson.h"
 #include "worker/eval/task/spec.h"
 
 #define HARNESS_MODEL_SOURCE "prereg-eval"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/pyjson.h"
+#include "base/json/json.h"
+#include "base/json/pyjson.h"
 #include "base/xalloc.h"
 #include "worker/eval/harness/harness_names.h"
 

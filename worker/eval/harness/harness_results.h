@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "base/pyjson.h"
+#include "base/json/pyjson.h"
 #include "worker/eval/harness/harness_tree.h"
 
 /* What the file says of the model; copied from an earlier file when that is exported. */

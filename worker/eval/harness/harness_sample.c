@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "base/pyjson.h"
+#include "base/json/pyjson.h"
 #include "worker/eval/harness/harness_names.h"
 
 static const struct item *item_of(const struct harness_sample *s)

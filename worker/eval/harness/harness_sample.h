@@ -8,7 +8,7 @@
 #ifndef WORKER_EVAL_HARNESS_HARNESS_SAMPLE_H
 #define WORKER_EVAL_HARNESS_HARNESS_SAMPLE_H
 
-#include "base/digest.h"
+#include "base/files/digest.h"
 #include "worker/eval/prompt/prompt.h"
 #include "worker/eval/score/outcome.h"
 

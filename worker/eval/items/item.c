@@ -5,7 +5,7 @@
  */
 #include "worker/eval/items/item.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 
 void item_set_init(struct item_set *set)

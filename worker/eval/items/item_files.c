@@ -4,7 +4,7 @@
  * pattern that matches anything is used. A folder is pinned as one entry of data, so nothing
  * outside it may be read, neither by a name with ".." nor by a link.
  */
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/xalloc.h"
 #include "worker/eval/items/item_private.h"
 #include "worker/eval/task/spec_private.h"

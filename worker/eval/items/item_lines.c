@@ -3,7 +3,7 @@
  * header line. Each record is handed to item_record.c as a JSON object, so what follows does not
  * know the format. Messages name the line of the file and the number of the item.
  */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "worker/eval/items/csv.h"
 #include "worker/eval/items/item_private.h"

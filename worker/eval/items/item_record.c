@@ -4,7 +4,7 @@
  * Errors are worded for the author of the data: which column is missing, what it may be called, and
  * of which shipped task the record would be an item.
  */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "worker/eval/items/item_private.h"

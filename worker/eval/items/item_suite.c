@@ -4,7 +4,7 @@
  * unless it was chosen by name. Groups are renamed after their members so that names stay unique in
  * the set.
  */
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/xalloc.h"
 #include "worker/eval/items/item_private.h"
 

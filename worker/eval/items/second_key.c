@@ -5,8 +5,8 @@
  */
 #include "worker/eval/items/second_key.h"
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 

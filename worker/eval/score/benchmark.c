@@ -8,7 +8,7 @@
  */
 #include "worker/eval/score/benchmark.h"
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/xalloc.h"
 #include "worker/eval/prompt/pyrandom.h"
 

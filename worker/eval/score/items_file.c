@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/layout/layout.h"
 #include "base/text.h"
 
 #define SUM_LINE_MAX 96 /* "BYTES SHA256" */

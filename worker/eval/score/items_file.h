@@ -15,9 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/digest.h"
 #include "base/err.h"
-#include "base/layout.h"
+#include "base/files/digest.h"
+#include "base/layout/layout.h"
 #include "base/strbuf.h"
 
 #define ITEMS_SUMS_NAME "items.sums"

@@ -6,8 +6,8 @@
  */
 #include "worker/eval/score/options.h"
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "worker/eval/score/bootstrap.h"
 

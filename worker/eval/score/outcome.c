@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "worker/eval/score/judge.h"
 
 void outcome_init(struct item_outcome *o)

@@ -5,7 +5,7 @@
  */
 #include "worker/eval/score/viability.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "worker/eval/task/pytext.h"

@@ -6,8 +6,8 @@
  */
 #include "worker/eval/task/spec.h"
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "worker/eval/task/spec_private.h"

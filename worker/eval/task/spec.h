@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/digest.h"
 #include "base/err.h"
+#include "base/files/digest.h"
 #include "worker/eval/task/template.h"
 
 enum task_kind {

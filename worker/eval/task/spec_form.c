@@ -3,7 +3,7 @@
  * the columns it reads, unless the form adds them itself, become the form's needs; a record is
  * matched to a form by these. A list of templates makes a list of texts.
  */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "worker/eval/task/spec_private.h"

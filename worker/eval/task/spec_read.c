@@ -3,8 +3,8 @@
  * reader of parameters (worker/report/params.h), so unknown keys are faults with a suggestion.
  * Names, patterns and files are checked when the file is read, not when a run meets them.
  */
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "worker/eval/task/pattern.h"

@@ -8,7 +8,7 @@
 
 #include <ctype.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/strbuf.h"
 #include "worker/eval/task/template_private.h"
 

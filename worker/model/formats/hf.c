@@ -11,8 +11,8 @@
 #include <assert.h>
 #include <math.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "worker/model/formats/safetensors.h"
 #include "worker/model/formats/shards.h"

@@ -6,7 +6,7 @@
  */
 #include "worker/model/formats/hf_config.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "worker/nn/router.h"
 

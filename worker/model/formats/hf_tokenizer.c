@@ -6,8 +6,8 @@
  */
 #include "worker/model/formats/hf_tokenizer.h"
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "worker/data/tokenizer/bytelevel.h"
 #include "worker/data/tokenizer/tokenizer_bpe.h"

@@ -8,8 +8,8 @@
 
 #include <math.h>
 
-#include "base/file.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "worker/data/tokenizer/tokenizer.h"
 #include "worker/model/formats/hf.h"

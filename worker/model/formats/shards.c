@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "worker/model/formats/hf.h"
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/digest.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "ctl/receipt/files.h"
 
 /* ---- the chain ---- */

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/digest.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/digest.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/export.h"
 #include "ctl/receipt/layout.h"

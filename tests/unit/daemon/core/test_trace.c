@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/daemon/core/driver.h"

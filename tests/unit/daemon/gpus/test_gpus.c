@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/proc.h"
+#include "base/machine/proc.h"
 #include "base/xalloc.h"
 #include "daemon/gpus/gpus.h"
 #include "daemon/shim/mark.h"

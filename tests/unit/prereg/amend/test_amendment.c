@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "prereg/amend/amend_known.h"
 #include "prereg/amend/amend_rules.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/xalloc.h"
 #include "prereg/lock/object.h"
 #include "tests/unit/check.h"

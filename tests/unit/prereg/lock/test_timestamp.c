@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/xalloc.h"
 #include "prereg/lock/timestamp.h"
 #include "tests/unit/check.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/layout.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "prereg/program/toml.h"
 #include "tests/unit/check.h"

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "prereg/program/run_change.h"
 #include "tests/unit/check.h"
 

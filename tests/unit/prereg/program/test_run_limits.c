@@ -1,7 +1,7 @@
 /* Limits of [run]: from JSON as from TOML, and which of two is narrower. */
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "prereg/program/run_limits.h"
 #include "tests/unit/check.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "prereg/task/task.h"
 #include "tests/unit/check.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "state/store/internal.h"
 #include "tests/unit/check.h"
 #include "tests/unit/state/faulty_vfs.h"

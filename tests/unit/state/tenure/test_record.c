@@ -2,7 +2,7 @@
  * which anything may be. */
 #include <unistd.h>
 
-#include "base/layout.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "state/tenure/record.h"
 #include "tests/unit/check.h"

@@ -1,8 +1,8 @@
 /* Kleene's logic, ranges, exact thresholds and formulas. */
 #include <math.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "truthtable/condition/exact.h"

@@ -2,7 +2,7 @@
  * outcome binds. */
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "tests/unit/check.h"
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/evaluate/effect_lines.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "tests/unit/check.h"
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/condition/stats.h"

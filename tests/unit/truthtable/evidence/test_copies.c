@@ -1,7 +1,7 @@
 /* Results that are copies of one another: what counts as one, and what no longer rests on it. */
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/truthtable/fixture.h"

@@ -13,7 +13,7 @@
 #ifndef TESTS_UNIT_TRUTHTABLE_INSTRUMENTS_ASK_H
 #define TESTS_UNIT_TRUTHTABLE_INSTRUMENTS_ASK_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "truthtable/instruments/mixed.h"
 
 /* An object of answers; undetermined numbers are null. NULL for an op that there is not. */

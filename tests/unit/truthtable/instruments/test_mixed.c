@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/truthtable/instruments/ask.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/truthtable/fixture.h"

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/diag.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/rng.h"
 #include "prereg/lock/lock.h"
 #include "prereg/program/program.h"

@@ -2,10 +2,10 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "base/digest.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/layout.h"
+#include "base/files/digest.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "prereg/amend/amend_known.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/program/program.h"

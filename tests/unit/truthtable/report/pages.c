@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/truthtable/report/fixture.h"
 #include "truthtable/report/document/render.h"

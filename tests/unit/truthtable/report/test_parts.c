@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/rng.h"
 #include "base/xalloc.h"
 #include "prereg/lock/lock_sign.h"

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/digest.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/digest.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"

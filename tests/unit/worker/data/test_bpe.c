@@ -1,6 +1,6 @@
 /* Byte-level BPE: merging against the plain definition, files read and refused, training. */
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/rng.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"

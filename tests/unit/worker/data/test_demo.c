@@ -1,7 +1,7 @@
 /* The demo corpus: the same bytes for ever, nothing asked that the corpus tells, golds evenly
  * spread. */
-#include "base/digest.h"
-#include "base/json.h"
+#include "base/files/digest.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "worker/data/demo.h"

@@ -5,8 +5,8 @@
 #ifndef TESTS_UNIT_WORKER_EVAL_CORE_DIGEST_H
 #define TESTS_UNIT_WORKER_EVAL_CORE_DIGEST_H
 
-#include "base/digest.h"
 #include "base/err.h"
+#include "base/files/digest.h"
 #include "worker/data/tokenizer/tokenizer.h"
 
 #define CORE_DIGEST_FIRST 40

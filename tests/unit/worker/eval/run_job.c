@@ -1,7 +1,7 @@
 #include <math.h>
 
-#include "base/file.h"
-#include "base/proc.h"
+#include "base/files/file.h"
+#include "base/machine/proc.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/strbuf.h"
 
 #define N_ITEMS 400 /* of the data "choices" */

@@ -1,7 +1,7 @@
 /* prereg-eval tasks and show, as a user runs them. */
-#include "base/file.h"
-#include "base/json.h"
-#include "base/proc.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/machine/proc.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"

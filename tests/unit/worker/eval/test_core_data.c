@@ -2,8 +2,8 @@
  * file those of the first items) and the token ids of the first items under GPT-2's tokenizer,
  * against the digests that tests/oracle/test_core.py takes of llm-foundry's
  * (tests/golden/core_requests.json). */
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/worker/eval/core_digest.h"

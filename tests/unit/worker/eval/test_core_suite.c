@@ -1,5 +1,5 @@
 /* CORE's tasks and their suite: descriptions, records, groups and the texts sent to the model. */
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"

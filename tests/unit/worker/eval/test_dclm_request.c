@@ -1,5 +1,5 @@
 /* Requests of DCLM's CORE: three texts tokenised apart, the space before an answer, the cut. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"

@@ -1,6 +1,6 @@
 /* Draws and their order, compared with what CPython 3.11 makes of llm-foundry's
  * get_fewshot_sample_idxs (tests/oracle/core_reference.py: draw). */
-#include "base/digest.h"
+#include "base/files/digest.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "worker/eval/prompt/dclm_sample.h"

@@ -1,7 +1,7 @@
 /* Items of every form, bad files, and the examples that stand before an item. */
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"

@@ -1,7 +1,7 @@
 /* Verdicts on raw answers, second keys, and whether a model generates at all. */
 #include <string.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"

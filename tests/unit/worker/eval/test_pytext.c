@@ -1,4 +1,4 @@
-#include "base/digest.h"
+#include "base/files/digest.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "worker/eval/items/csv.h"

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <signal.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/proc.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/machine/proc.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"

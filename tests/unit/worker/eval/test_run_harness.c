@@ -1,8 +1,8 @@
 /* The harness's files as the program leaves them: of a run that was killed, on a full disk, and
  * exported from an attempt that does or does not hold. */
-#include "base/digest.h"
-#include "base/file.h"
-#include "base/proc.h"
+#include "base/files/digest.h"
+#include "base/files/file.h"
+#include "base/machine/proc.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"

@@ -1,6 +1,6 @@
 /* Items of the shipped tasks in their public columns: contexts, choices, records as samples show
  * them; the draws of examples; what differs between versions of the harness. */
-#include "base/digest.h"
+#include "base/files/digest.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"

@@ -1,5 +1,5 @@
 /* Templates and their filters: what they make of a record, and what they say is wrong. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "worker/eval/task/template.h"

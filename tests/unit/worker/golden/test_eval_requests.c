@@ -3,8 +3,8 @@
  * and GPT-2's tokenizer (tests/golden/eval_requests.json, written by tests/oracle/test_eval.py
  * --golden). Skipped where the shared data are not.
  */
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "tests/oracle/requests.h"
 #include "tests/unit/check.h"
 

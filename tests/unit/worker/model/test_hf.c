@@ -4,8 +4,8 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/worker/model/place.h"

@@ -2,8 +2,8 @@
  * known of it (tests/golden/stories260k.json). */
 #include <math.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/worker/model/place.h"

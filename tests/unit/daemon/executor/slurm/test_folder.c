@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "daemon/executor/slurm/folder.h"
 #include "daemon/shim/current.h"

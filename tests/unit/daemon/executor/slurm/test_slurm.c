@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/attempt_name.h"
-#include "base/file.h"
-#include "base/layout.h"
+#include "base/files/file.h"
+#include "base/layout/attempt_name.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "daemon/executor/slurm/slurm_parts.h"
 #include "tests/unit/check.h"

@@ -1,0 +1,57 @@
+/* Reads uname(2), /proc/cpuinfo and sysconf(3); nothing here can fail, it can only be unknown. */
+#include "base/machine/machine.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "base/xalloc.h"
+
+void machine_kernel(char *out, size_t size)
+{
+    struct utsname u;
+    out[0] = '\0';
+    if (uname(&u) == 0) {
+        (void)snprintf(out, size, "%s %s %s", u.sysname, u.release, u.machine);
+        text_make_utf8(out);
+    }
+}
+
+/* The first processor's line is near the beginning: the rest is not read. */
+void machine_cpu(char *out, size_t size)
+{
+    char line[512];
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    out[0] = '\0';
+    while (f != NULL && out[0] == '\0' && fgets(line, sizeof(line), f) != NULL) {
+        const char *colon = strncmp(line, "model name", 10) == 0 ? strchr(line, ':') : NULL;
+        if (colon != NULL) {
+            colon += strspn(colon, ": \t");
+            (void)snprintf(out, size, "%.*s", (int)strcspn(colon, "\n"), colon);
+            text_make_utf8(out);
+        }
+    }
+    if (f != NULL) {
+        (void)fclose(f);
+    }
+}
+
+int64_t machine_memory_bytes(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? (int64_t)pages * page : 0;
+}
+
+char *machine_blas_core(const char *blas)
+{
+    static const char *const marks[] = {"core ", "kernels "};
+    const char *at = NULL;
+    for (size_t i = 0; blas != NULL && at == NULL && i < ARRAY_LEN(marks); i++) {
+        at = strstr(blas, marks[i]);
+        at = at == NULL ? NULL : at + strlen(marks[i]);
+    }
+    return at == NULL ? NULL : xstrndup(at, strcspn(at, ",; "));
+}
