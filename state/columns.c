@@ -244,6 +244,7 @@ static bool is_left_out(const struct row_column *c, const void *row)
 
 bool column_is_written(const struct row_column *c, const void *row)
 {
+    assert(c != NULL && row != NULL);
     return column_is_in_json(c, row) && !is_left_out(c, row);
 }
 

@@ -4,6 +4,7 @@
  * written by another version. Everything that the other files of the core rely on is checked here,
  * so that an inconsistent program is refused and the daemon goes on with the others.
  */
+#include <assert.h>
 #include <stdarg.h>
 
 #include "daemon/core/gpus.h"
@@ -175,6 +176,7 @@ static bool ends_are_sound(const struct addition *a)
 
 bool added_is_sound(const struct core_event *ev, char *fault, size_t size)
 {
+    assert(ev != NULL && fault != NULL && size > 0);
     struct addition a = {.ev = ev, .fault = fault, .size = size};
     uint32_t n_at_work = 0;
     if (!size_is_sound(&a) || !stages_are_sound(&a)) {

@@ -4,6 +4,8 @@
  */
 #include "daemon/core/amend.h"
 
+#include <assert.h>
+
 #include "daemon/core/internal.h"
 
 static struct core_access access_of(const struct core_program *p)
@@ -45,6 +47,7 @@ static bool is_overtaken(const struct core_program *p, const struct core_amendme
 
 bool core_access_get(const struct core *c, uint32_t program, struct core_access *out)
 {
+    assert(c != NULL && out != NULL);
     const struct core_program *p = program < c->cap_programs ? c->programs[program] : NULL;
     if (p != NULL) {
         *out = access_of(p);
@@ -54,6 +57,7 @@ bool core_access_get(const struct core *c, uint32_t program, struct core_access 
 
 void program_amend(struct core *c, struct core_program *p, const struct core_event *ev)
 {
+    assert(c != NULL && p != NULL && ev != NULL && ev->kind == CORE_AMEND);
     const struct core_amendment *a = &ev->amendment;
     struct core_access now = access_of(p);
     if (now.level != a->access.level) {

@@ -8,8 +8,11 @@
  */
 #include "daemon/core/internal.h"
 
+#include <assert.h>
+
 bool task_is_apparatus(const struct core_program *p, uint32_t task)
 {
+    assert(p != NULL && task < p->n_tasks);
     return task >= p->n_grid;
 }
 
@@ -104,6 +107,7 @@ uint32_t apparatus_n_ready(const struct core_program *p)
 
 void apparatus_free(struct core_program *p)
 {
+    assert(p != NULL);
     for (uint32_t i = 0; i < p->n_apparatus; i++) {
         free(p->apparatus[i].name);
     }

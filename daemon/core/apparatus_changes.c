@@ -2,6 +2,8 @@
  * removes them, the pause for one that does not hold, and a resume that repeats it. */
 #include "daemon/core/internal.h"
 
+#include <assert.h>
+
 void apparatus_blocked(struct core *c, struct core_program *p, uint32_t task, const char *text)
 {
     assert(task_is_apparatus(p, task) &&
@@ -29,6 +31,7 @@ static bool is_blocked(const struct core_task *t)
 
 void apparatus_revive(struct core *c, struct core_program *p)
 {
+    assert(c != NULL && p != NULL && p->n_grid + p->n_apparatus == p->n_tasks);
     for (uint32_t i = 0; i < p->n_apparatus; i++) {
         uint32_t task = p->n_grid + i;
         if (p->apparatus[i].declared && is_blocked(&p->tasks[task]) && !p->status.verdict &&
@@ -56,6 +59,7 @@ static void grow_tasks(struct core_program *p, uint32_t n_before)
 
 void apparatus_amend(struct core *c, struct core_program *p, const struct core_plan *plan)
 {
+    assert(c != NULL && p != NULL && plan != NULL);
     uint32_t n_before = p->n_apparatus;
     bool lifts = (p->status.paused & PAUSE_APPARATUS) != 0;
     apparatus_set(p, plan);

@@ -3,7 +3,9 @@
  * (S4). A failed end asks judge.c what becomes of the task and failures.c whether the program
  * pauses instead. */
 #include "daemon/core/gpus.h"
+
 #include "daemon/core/internal.h"
+#include <assert.h>
 
 #define VERIFY_AGAIN_MS (10 * 60 * 1000)
 
@@ -114,6 +116,7 @@ static void want_end(struct core *c, struct live *l, enum cause cause)
 
 void attempt_end_by_person(struct core *c, struct live *l)
 {
+    assert(c != NULL && l != NULL);
     want_end(c, l, CAUSE_NONE);
 }
 
@@ -139,6 +142,7 @@ static void become_running(struct core *c, struct live *l)
 
 void attempt_up(struct core *c, struct live *l)
 {
+    assert(c != NULL && l != NULL);
     if (l->phase != LIVE_STARTING) {
         return;
     }
@@ -200,6 +204,7 @@ static void fail(struct core *c, struct live *l, enum cause cause, const char *t
 void attempt_start_failed(struct core *c, struct live *l, enum core_start_failure why,
                           const char *text)
 {
+    assert(c != NULL && l != NULL);
     if (l->phase != LIVE_STARTING) {
         return;
     }
@@ -260,6 +265,7 @@ static void note_progress(struct core *c, struct live *l, const struct core_even
 
 void attempt_said(struct core *c, struct live *l, const struct core_event *ev)
 {
+    assert(c != NULL && l != NULL && ev != NULL);
     if (ev->said.from != l->row.offset || ev->said.to <= ev->said.from) {
         return; /* S6: ingested before, or out of order */
     }
@@ -318,6 +324,7 @@ static void end_attempt(struct core *c, struct live *l, const char *text)
 
 void attempt_ended(struct core *c, struct live *l, const struct core_event *ev)
 {
+    assert(c != NULL && l != NULL && ev != NULL);
     if (l->phase == LIVE_VERIFYING || ev->ended.reason >= END_REASON_NR) {
         return;
     }
@@ -358,6 +365,7 @@ static void finish(struct core *c, struct live *l, const struct core_event *ev)
 
 void attempt_checked(struct core *c, struct live *l, const struct core_event *ev)
 {
+    assert(c != NULL && l != NULL && ev != NULL);
     if (l->phase != LIVE_VERIFYING) {
         return;
     }
@@ -415,6 +423,7 @@ static void found_queued(struct core *c, struct live *l)
 
 void attempt_probed(struct core *c, struct live *l, enum core_health health)
 {
+    assert(c != NULL && l != NULL);
     if (l->phase == LIVE_VERIFYING) {
         return;
     }
@@ -435,6 +444,7 @@ void attempt_probed(struct core *c, struct live *l, enum core_health health)
  * repeated. RUNNING: its section is up, a step of force is due, or it did not answer a probe. */
 void attempt_timer(struct core *c, struct live *l)
 {
+    assert(c != NULL && l != NULL);
     switch (l->phase) {
     case LIVE_STARTING: probe(c, l); break;
     case LIVE_VERIFYING:

@@ -8,10 +8,13 @@
  * here unless it is the task's current one (S5).
  */
 #include "daemon/core/gpus.h"
+
 #include "daemon/core/internal.h"
+#include <assert.h>
 
 void core_config_default(struct core_config *c)
 {
+    assert(c != NULL);
     *c = (struct core_config){
         .cores = 1,
         .backoff_ms = 1000,

@@ -12,7 +12,9 @@
  * waited for in this way.
  */
 #include "daemon/core/gpus.h"
+
 #include "daemon/core/internal.h"
+#include <assert.h>
 
 /* By the limits of the executor itself, without GPUs. */
 static bool executor_fits(const struct core *c, const struct core_stage *s)
@@ -80,6 +82,7 @@ static bool is_waiting(const struct core_program *p, enum lane lane)
 const struct core_program *dispatch_ahead(const struct core *c, const struct core_program *p,
                                           enum lane lane)
 {
+    assert(c != NULL && p != NULL && lane < LANE_NR);
     const struct core_program *first = NULL;
     for (uint32_t i = 0; i < c->cap_programs; i++) {
         const struct core_program *q = c->programs[i];
@@ -200,6 +203,7 @@ static bool start_elsewhere(struct core *c)
 /* Nothing before CORE_ALL_ADDED: until then attempts that hold slots may still be unknown (S3). */
 void dispatch(struct core *c)
 {
+    assert(c != NULL && c->out != NULL);
     while (c->begun && start_here(c)) {
     }
     while (c->begun && start_elsewhere(c)) {

@@ -5,12 +5,14 @@
  * Rows of a damaged program, and its acts except those that watch or end an attempt, are written
  * into a dummy (c->no_row, c->no_act): callers may always set members of what they get.
  */
+#include <assert.h>
 #include <stdarg.h>
 
 #include "daemon/core/internal.h"
 
 struct wall_time program_time(const struct core *c, const struct core_program *p)
 {
+    assert(c != NULL && p != NULL);
     return c->wall.ms > p->latest.ms ? c->wall : p->latest;
 }
 
@@ -35,6 +37,7 @@ static struct state_row *new_row(struct core *c, enum row_kind kind, struct core
 
 void task_snapshot(const struct core_task *t, struct task_row *out)
 {
+    assert(t != NULL && out != NULL);
     *out = (struct task_row){
         .state = (enum task_state)t->state,
         .cause = (enum cause)t->cause,
@@ -102,6 +105,7 @@ static struct core_act *new_act(struct core *c, enum core_act_kind kind,
 
 void emit_act(struct core *c, enum core_act_kind kind, const struct core_program *p)
 {
+    assert(c != NULL && c->out != NULL);
     (void)new_act(c, kind, p);
 }
 
@@ -116,6 +120,7 @@ void emit_task_act(struct core *c, enum core_act_kind kind, const struct core_pr
 
 void emit_live_act(struct core *c, enum core_act_kind kind, const struct live *l)
 {
+    assert(c != NULL && l != NULL && l->program < c->cap_programs);
     struct core_act *act = new_act(c, kind, c->programs[l->program]);
     act->task = l->task;
     act->attempt_no = l->row.no;
@@ -124,6 +129,7 @@ void emit_live_act(struct core *c, enum core_act_kind kind, const struct live *l
 
 void timer_rearm(struct core *c)
 {
+    assert(c != NULL && c->out != NULL);
     int64_t at = core_next_timer_ms(c);
     if (at == c->armed_ms) {
         return;
@@ -134,11 +140,13 @@ void timer_rearm(struct core *c)
 
 const char *emit_text(struct core *c, const char *text)
 {
+    assert(c != NULL && c->out != NULL);
     return text == NULL ? NULL : arena_strdup(&c->out->texts, text);
 }
 
 void emit_refusal(struct core *c, const char *fmt, ...)
 {
+    assert(c != NULL && c->out != NULL && fmt != NULL);
     char text[256];
     va_list args;
     va_start(args, fmt);

@@ -4,6 +4,8 @@
  * limits. */
 #include "daemon/core/explain.h"
 
+#include <assert.h>
+
 #include "daemon/core/gpus.h"
 #include "daemon/core/internal.h"
 
@@ -14,6 +16,7 @@ static const struct core_program *find(const struct core *c, uint32_t no)
 
 bool core_counts_get(const struct core *c, uint32_t program, struct core_counts *out)
 {
+    assert(c != NULL && out != NULL);
     const struct core_program *p = find(c, program);
     if (p == NULL) {
         return false;
@@ -37,6 +40,7 @@ bool core_counts_get(const struct core *c, uint32_t program, struct core_counts 
 
 bool core_program_status(const struct core *c, uint32_t program, struct program_row *out)
 {
+    assert(c != NULL && out != NULL);
     const struct core_program *p = find(c, program);
     if (p != NULL) {
         *out = p->status;
@@ -118,6 +122,7 @@ static int64_t backoff_due_ms(const struct core *c, const struct core_task *t)
 
 int64_t core_backoff_due_ms(const struct core *c, uint32_t program, uint32_t task)
 {
+    assert(c != NULL);
     const struct core_program *p = find(c, program);
     return p != NULL && task < p->n_tasks ? backoff_due_ms(c, &p->tasks[task]) : 0;
 }
@@ -125,6 +130,7 @@ int64_t core_backoff_due_ms(const struct core *c, uint32_t program, uint32_t tas
 bool core_explain(const struct core *c, uint32_t program, uint32_t task,
                   struct core_explanation *out)
 {
+    assert(c != NULL && out != NULL);
     const struct core_program *p = find(c, program);
     if (p == NULL || task >= p->n_tasks) {
         return false;
@@ -158,6 +164,7 @@ bool core_explain(const struct core *c, uint32_t program, uint32_t task,
 
 uint32_t core_program_ahead(const struct core *c, uint32_t program)
 {
+    assert(c != NULL);
     const struct core_program *p = find(c, program);
     for (int i = 0; p != NULL && i < LANE_NR; i++) {
         const enum lane lane = (enum lane)i;
@@ -254,6 +261,7 @@ static void text_of_end(const struct task_row *row, struct strbuf *out)
 void core_explanation_text(const struct core *c, const struct core_explanation *e,
                            struct mono_time now, struct strbuf *out)
 {
+    assert(c != NULL && e != NULL && out != NULL);
     char span[32];
     int64_t wait_ms = e->wait_due_ms - now.ms;
     switch (e->why) {
@@ -287,11 +295,13 @@ void core_explanation_text(const struct core *c, const struct core_explanation *
 
 size_t core_n_live(const struct core *c)
 {
+    assert(c != NULL);
     return c->n_live;
 }
 
 uint32_t core_n_waiting_for_gpus(const struct core *c, uint32_t program, struct strbuf *text)
 {
+    assert(c != NULL);
     const struct core_program *p = find(c, program);
     const uint32_t head = p == NULL ? NOWHERE : ready_head(p, LANE_GPU);
     if (head == NOWHERE || task_is_held(p, head) || gpus_fit(c, p, task_stage(p, head))) {
@@ -309,6 +319,7 @@ uint32_t core_n_waiting_for_gpus(const struct core *c, uint32_t program, struct 
 
 bool core_wants_gpus(const struct core *c)
 {
+    assert(c != NULL);
     bool wants = false;
     for (uint32_t i = 0; i < c->cap_programs; i++) {
         const struct core_program *p = c->programs[i];

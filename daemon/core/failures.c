@@ -12,6 +12,8 @@
  */
 #include "daemon/core/internal.h"
 
+#include <assert.h>
+
 #define SAME_MAX 3u
 
 enum { KILL_SIGNAL = 9 }; /* POSIX fixes the number (kill -9) */
@@ -123,6 +125,7 @@ static void revive(struct core *c, struct core_program *p, uint32_t task)
 
 void failures_answer(struct core *c, struct core_program *p)
 {
+    assert(c != NULL && p != NULL && p->n_grid <= p->n_tasks);
     for (uint32_t i = 0; i < p->n_grid; i++) {
         struct live *l = live_of(c, p, i);
         if (l != NULL && task_stage(p, i)->n_accepted == 0) {

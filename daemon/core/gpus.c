@@ -12,6 +12,8 @@
  */
 #include "daemon/core/gpus.h"
 
+#include <assert.h>
+
 #include "daemon/core/internal.h"
 
 #define WHOLE         1000
@@ -72,6 +74,7 @@ void gpus_set(struct core *c, const struct core_gpu *list, size_t n)
 
 void gpus_free_limits(struct core_program *p)
 {
+    assert(p != NULL);
     for (size_t i = 0; i < p->n_gpu_words; i++) {
         free(p->gpu_words[i]);
     }
@@ -84,6 +87,7 @@ void gpus_free_limits(struct core_program *p)
 
 void gpus_take_limits(struct core_program *p, const struct core_plan *plan)
 {
+    assert(p != NULL && plan != NULL);
     gpus_free_limits(p);
     p->gpus_listed = plan->gpus_listed;
     p->gpu_words = xcalloc(plan->n_gpus + 1, sizeof(*p->gpu_words));
@@ -115,6 +119,7 @@ static bool next_uuid(const char **at, char uuid[GPU_UUID_SIZE])
 
 bool gpus_text_is_sound(const char *gpus)
 {
+    assert(gpus != NULL);
     char uuid[GPU_UUID_SIZE];
     uint32_t n = 0;
     while (*gpus != '\0') {
@@ -127,6 +132,7 @@ bool gpus_text_is_sound(const char *gpus)
 
 void gpus_hold(struct core *c, struct core_program *p, const struct placement *at)
 {
+    assert(c != NULL && p != NULL && at != NULL);
     char uuid[GPU_UUID_SIZE];
     for (const char *rest = at->gpus; next_uuid(&rest, uuid);) {
         struct gpu_state *g = find(c, uuid);
@@ -298,16 +304,19 @@ static bool can_have(const struct core *c, const struct core_program *p, const s
 
 bool gpus_are_wanted(const struct core_stage *s)
 {
+    assert(s != NULL);
     return s->executor == EXECUTOR_LOCAL && s->gpu_thousandths > 0;
 }
 
 bool gpus_fit(const struct core *c, const struct core_program *p, const struct core_stage *s)
 {
+    assert(c != NULL && p != NULL && s != NULL);
     return !gpus_are_wanted(s) || can_have(c, p, s, RULE_FREE);
 }
 
 bool gpus_could_fit(const struct core *c, const struct core_program *p, const struct core_stage *s)
 {
+    assert(c != NULL && p != NULL && s != NULL);
     return can_have(c, p, s, RULE_OURS);
 }
 
@@ -394,6 +403,7 @@ static void text_of_users(const struct core *c, const struct core_program *p,
 void gpus_why_not(const struct core *c, const struct core_program *p, const struct core_stage *s,
                   struct strbuf *out)
 {
+    assert(c != NULL && p != NULL && s != NULL && out != NULL);
     const uint32_t n = count(c, p, s, RULE_THERE);
     if (!c->gpus_known) {
         strbuf_adds(out, "waits until the GPUs of this machine are known");

@@ -11,6 +11,8 @@
  */
 #include "daemon/core/internal.h"
 
+#include <assert.h>
+
 enum { KILL_SIGNAL = 9 }; /* POSIX fixes the number (kill -9) */
 enum { WORKER_AGAIN = 75, WORKER_USAGE = 64, WORKER_BAD_INPUT = 65, WORKER_UNAVAILABLE = 69 };
 
@@ -29,6 +31,7 @@ static enum cause cause_of_code(int code)
  * unless the host was lost. */
 enum cause judge_cause(const struct live *l)
 {
+    assert(l != NULL);
     if (l->row.malformed > CORE_MALFORMED_MAX) {
         return CAUSE_BAD_RESULT;
     }
@@ -59,6 +62,7 @@ static bool is_at_once(enum cause cause)
 
 int64_t backoff_longest_ms(const struct core *c, uint32_t step)
 {
+    assert(c != NULL && c->config.backoff_ms >= 0);
     int64_t delay = c->config.backoff_ms;
     for (uint32_t i = 1; i < step && delay < c->config.backoff_max_ms; i++) {
         delay *= 2;

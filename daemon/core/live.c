@@ -6,7 +6,9 @@
  * in live_hold() and live_let_go() and nowhere else (S3).
  */
 #include "daemon/core/gpus.h"
+
 #include "daemon/core/internal.h"
+#include <assert.h>
 
 struct live *live_new(struct core *c, struct core_program *p, uint32_t task)
 {
@@ -33,6 +35,7 @@ struct live *live_new(struct core *c, struct core_program *p, uint32_t task)
 
 void live_free(struct core *c, struct live *l)
 {
+    assert(c != NULL && l != NULL && l->program < c->cap_programs && c->n_live > 0);
     struct core_task *t = &c->programs[l->program]->tasks[l->task];
     live_let_go(c, l);
     c->n_aside -= l->aside;
@@ -52,6 +55,7 @@ struct live *live_of(struct core *c, const struct core_program *p, uint32_t task
 
 uint32_t live_threads(const struct core *c, const struct core_stage *s)
 {
+    assert(c != NULL && s != NULL);
     if (s->executor != EXECUTOR_LOCAL) {
         return s->threads;
     }
@@ -60,12 +64,14 @@ uint32_t live_threads(const struct core *c, const struct core_stage *s)
 
 int64_t live_memory(const struct core *c, const struct core_stage *s)
 {
+    assert(c != NULL && s != NULL);
     int64_t all = s->executor == EXECUTOR_LOCAL ? c->config.memory_bytes : 0;
     return all > 0 && s->memory_bytes > all ? all : s->memory_bytes;
 }
 
 void live_place(const struct core *c, const struct core_stage *s, struct placement *out)
 {
+    assert(c != NULL && s != NULL && out != NULL);
     *out = (struct placement){.executor = s->executor,
                               .threads = live_threads(c, s),
                               .memory_bytes = live_memory(c, s),
@@ -143,6 +149,7 @@ static enum section section_of(const struct live *l)
  * widened; else the default for a stage that has not been measured. */
 int64_t live_deadline_span(const struct core *c, const struct live *l)
 {
+    assert(c != NULL && l != NULL && l->program < c->cap_programs);
     const struct core_stage *s = task_stage(c->programs[l->program], l->task);
     enum section section = section_of(l);
     if (s->deadline_ms[section] > 0) {

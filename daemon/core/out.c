@@ -2,7 +2,9 @@
  * traces and logs. Clearing keeps both arrays, since the next step fills them again, and drops the
  * texts. */
 #include "base/xalloc.h"
+
 #include "daemon/core/core.h"
+#include <assert.h>
 
 static const char *const ACT_NAMES[CORE_ACT_NR] = {
     [ACT_START] = "start",     [ACT_TERMINATE] = "terminate",   [ACT_KILL] = "kill",
@@ -18,12 +20,14 @@ const char *core_act_name(enum core_act_kind kind)
 
 void core_out_init(struct core_out *out)
 {
+    assert(out != NULL);
     *out = (struct core_out){0};
     arena_init(&out->texts);
 }
 
 void core_out_clear(struct core_out *out)
 {
+    assert(out != NULL);
     arena_release(&out->texts);
     arena_init(&out->texts);
     out->n_rows = 0;
@@ -33,6 +37,7 @@ void core_out_clear(struct core_out *out)
 
 void core_out_release(struct core_out *out)
 {
+    assert(out != NULL);
     arena_release(&out->texts);
     free(out->rows);
     free(out->acts);

@@ -2,10 +2,13 @@
  * each as soon as it is due and once. A program with a damaged row is shut down here. program_add.c
  * creates programs, pause.c pauses them. */
 #include "daemon/core/gpus.h"
+
 #include "daemon/core/internal.h"
+#include <assert.h>
 
 struct core_program *program_of(struct core *c, uint32_t no)
 {
+    assert(c != NULL);
     return no < c->cap_programs ? c->programs[no] : NULL;
 }
 
@@ -15,6 +18,7 @@ struct core_program *program_of(struct core *c, uint32_t no)
  */
 void program_damaged(struct core *c, struct core_program *p)
 {
+    assert(c != NULL && p != NULL);
     if (p->damaged) {
         return;
     }
@@ -81,6 +85,7 @@ void program_advance(struct core *c, struct core_program *p)
 
 void program_free_all(struct core *c)
 {
+    assert(c != NULL);
     for (uint32_t i = 0; i < c->cap_programs; i++) {
         if (c->programs[i] != NULL) {
             apparatus_free(c->programs[i]);

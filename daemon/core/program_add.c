@@ -6,7 +6,9 @@
  * added.c has checked before that plan and rows fit together.
  */
 #include "daemon/core/gpus.h"
+
 #include "daemon/core/internal.h"
+#include <assert.h>
 
 static void set_run(struct core_stage *s, const struct core_plan_stage *from)
 {
@@ -187,6 +189,7 @@ static void make_room(struct core *c, uint32_t no)
  * attempts before settle() and recover(), which skip tasks that are at work. */
 void program_add(struct core *c, const struct core_event *ev)
 {
+    assert(c != NULL && ev != NULL);
     const struct core_plan *plan = &ev->added.plan;
     char fault[160];
     if (program_of(c, ev->program) != NULL) {
@@ -233,6 +236,7 @@ void program_add(struct core *c, const struct core_event *ev)
 /* Another [run] table: limits change for what starts from now on; what runs keeps what it holds. */
 void program_set_run(struct core *c, struct core_program *p, const struct core_event *ev)
 {
+    assert(c != NULL && p != NULL && ev != NULL);
     const struct core_plan *plan = &ev->added.plan;
     if (plan->n_stages != p->n_stages || plan->n_cells != p->n_cells) {
         emit_refusal(c, "it has other cells or stages: another [run] changes neither");

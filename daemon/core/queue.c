@@ -1,7 +1,9 @@
 /* Binary heaps: the ready tasks of each program, one for each lane, and the timers of all. A
  * task knows its place in both, so any element can be removed in O(log n). */
 #include "daemon/core/gpus.h"
+
 #include "daemon/core/internal.h"
+#include <assert.h>
 
 #define HELD (UINT64_C(1) << 48) /* more than any order of those that may start */
 
@@ -103,6 +105,7 @@ void ready_remove(struct core_program *p, uint32_t task)
 
 uint32_t ready_head(const struct core_program *p, enum lane lane)
 {
+    assert(p != NULL && lane < LANE_NR);
     const struct ready_queue *q = &p->ready[lane];
     return q->n > 0 ? q->tasks[0] : NOWHERE;
 }
@@ -121,6 +124,7 @@ static void ready_reorder(struct core_program *p)
 /* Every task that was in a queue is put into the one of its stage as it is now. */
 void ready_resort(struct core_program *p)
 {
+    assert(p != NULL);
     struct ready_queue old[LANE_NR];
     memcpy(old, p->ready, sizeof(old));
     memset(p->ready, 0, sizeof(p->ready));
@@ -138,6 +142,7 @@ void ready_resort(struct core_program *p)
 
 void ready_free(struct core_program *p)
 {
+    assert(p != NULL);
     for (int e = 0; e < LANE_NR; e++) {
         free(p->ready[e].tasks);
     }
@@ -145,6 +150,7 @@ void ready_free(struct core_program *p)
 
 void ready_update_gate(struct core_program *p)
 {
+    assert(p != NULL);
     bool open = apparatus_holds(p);
     if (open != p->gate_open) {
         p->gate_open = open;
@@ -241,6 +247,7 @@ void timer_clear(struct core *c, const struct core_program *p, uint32_t task)
 
 int64_t core_next_timer_ms(const struct core *c)
 {
+    assert(c != NULL);
     int64_t at = c->n_timers > 0 ? c->timers[0].at_ms : INT64_MAX;
     return at < c->slice_due_ms ? at : c->slice_due_ms;
 }

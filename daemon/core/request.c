@@ -3,6 +3,8 @@
  * about all tasks. */
 #include "daemon/core/internal.h"
 
+#include <assert.h>
+
 void request_end(struct core *c, struct core_program *p, uint32_t task, enum cause cause,
                  const char *text)
 {
@@ -110,6 +112,7 @@ void request_lost(struct core *c, struct core_program *p, uint32_t task, const c
 /* Lifts every pause but STOPPING, which ends by itself. */
 void request_resume(struct core *c, struct core_program *p, const struct core_event *ev)
 {
+    assert(c != NULL && p != NULL && ev != NULL);
     const unsigned lifted = p->status.paused & ~(unsigned)PAUSE_STOPPING;
     bool accepts = ev->accept_failures && !p->status.failures_accepted;
     if (lifted == 0 && !p->verdict_failed && !accepts) {
@@ -133,6 +136,7 @@ void request_resume(struct core *c, struct core_program *p, const struct core_ev
  * again: a disk may have kept it from removing all of them. */
 void request_remove(struct core *c, struct core_program *p, const char *text)
 {
+    assert(c != NULL && p != NULL);
     if (!p->status.reported) {
         emit_refusal(c, "it has no verdict and report yet");
         return;
@@ -153,6 +157,7 @@ void request_remove(struct core *c, struct core_program *p, const char *text)
 /* Opening the scores early is allowed, journalled, and cannot be taken back. */
 void request_unblind(struct core *c, struct core_program *p, const char *text)
 {
+    assert(c != NULL && p != NULL);
     if (program_scores_are_open(p)) {
         emit_refusal(c, "its scores are open already");
         return;

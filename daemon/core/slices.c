@@ -7,7 +7,9 @@
  * dies between two slices goes on when it is started again. `retry`: each row is complete by
  * itself; a daemon that dies leaves the rest blocked, and the user may ask again. */
 #include "daemon/core/explain.h"
+
 #include "daemon/core/internal.h"
+#include <assert.h>
 
 /* The person's reason, which the row of every task has. */
 static void set_text(struct core_program *p, const char *text)
@@ -83,6 +85,7 @@ static void stop_go_on(struct core *c, struct core_program *p)
 
 void request_stop(struct core *c, struct core_program *p, const char *text)
 {
+    assert(c != NULL && p != NULL);
     if ((p->status.paused & PAUSE_STOPPING) != 0) {
         return; /* it is under way */
     }
@@ -118,6 +121,7 @@ static void retry_go_on(struct core *c, struct core_program *p)
  * waits for. */
 uint32_t core_n_retriable(const struct core *c, uint32_t program, const char **refusal)
 {
+    assert(c != NULL && refusal != NULL);
     const struct core_program *p = program < c->cap_programs ? c->programs[program] : NULL;
     uint32_t n = 0;
     *refusal = NULL;
@@ -133,6 +137,7 @@ uint32_t core_n_retriable(const struct core *c, uint32_t program, const char **r
 
 void request_retry_all(struct core *c, struct core_program *p, const char *text)
 {
+    assert(c != NULL && p != NULL);
     const char *refusal = NULL;
     if (core_n_retriable(c, p->no, &refusal) > 0) {
         set_text(p, text);
@@ -145,6 +150,7 @@ void request_retry_all(struct core *c, struct core_program *p, const char *text)
 
 void slices_recover(struct core *c, struct core_program *p, const char *text)
 {
+    assert(c != NULL && p != NULL);
     if ((p->status.paused & PAUSE_STOPPING) != 0) {
         set_text(p, text);
         p->stop_below = p->n_tasks;
@@ -155,6 +161,7 @@ void slices_recover(struct core *c, struct core_program *p, const char *text)
 /* One slice of each program for each turn of the timer; other events are handled in between. */
 void slices_on_timer(struct core *c)
 {
+    assert(c != NULL);
     if (c->slice_due_ms > c->now_ms) {
         return;
     }

@@ -8,8 +8,11 @@
  */
 #include "daemon/core/internal.h"
 
+#include <assert.h>
+
 void task_init(struct core_task *t, const struct task_row *row)
 {
+    assert(t != NULL && row != NULL);
     *t = (struct core_task){
         .best_done = row->best_done,
         .best_checkpoint = row->best_checkpoint,
@@ -108,6 +111,7 @@ uint32_t task_waits_for(const struct core_program *p, uint32_t task)
 
 bool task_dependencies_done(const struct core_program *p, uint32_t task)
 {
+    assert(p != NULL && task < p->n_tasks);
     return task_waits_for(p, task) == NOWHERE;
 }
 

@@ -6,6 +6,7 @@
  */
 #include "state/disk/checkpoints.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,7 @@ struct found_list {
 
 bool checkpoint_step(const char *name, int64_t *step)
 {
+    assert(name != NULL && step != NULL);
     struct err ignored;
     const size_t prefix = sizeof(STEP_PREFIX) - 1;
     return strncmp(name, STEP_PREFIX, prefix) == 0 &&
@@ -201,6 +203,7 @@ static int collect_all(const char *task_folder, const char *accepted, struct fou
 int checkpoints_superseded(const char *task_folder, bool keep_last, struct name_list *out,
                            struct err *err)
 {
+    assert(task_folder != NULL && out != NULL);
     struct found_list all = {0};
     char *accepted = find_accepted(task_folder);
     if (accepted == NULL) {

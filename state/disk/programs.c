@@ -4,6 +4,7 @@
  */
 #include "state/disk/programs.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -353,12 +354,14 @@ static int list_state(struct listing *l, cJSON **out, struct err *err)
 
 int disk_programs(const char *state, cJSON **out, struct err *err)
 {
+    assert(state != NULL && out != NULL);
     struct listing l = {.state = state};
     return list_state(&l, out, err);
 }
 
 int disk_details(const char *state, const char *only, cJSON **out, struct err *err)
 {
+    assert(state != NULL && out != NULL);
     struct listing l = {.state = state, .only = only, .details = true};
     return list_state(&l, out, err);
 }

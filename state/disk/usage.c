@@ -5,6 +5,7 @@
  */
 #include "state/disk/usage.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -84,6 +85,7 @@ static void sum_tree(int parent, const char *name, int depth, struct sum *out)
 
 int64_t usage_of_path(const char *path)
 {
+    assert(path != NULL);
     struct sum s = {0};
     sum_tree(AT_FDCWD, path, 0, &s);
     return s.bytes;
@@ -292,6 +294,7 @@ static void add_top(struct usage *u, const char *path, const char *name, void *c
 
 void usage_of_program(const char *folder, bool whole, struct usage *out)
 {
+    assert(folder != NULL && out != NULL);
     *out = (struct usage){0};
     if (!is_folder(folder)) {
         out->cells_missing = true;
@@ -306,6 +309,7 @@ void usage_of_program(const char *folder, bool whole, struct usage *out)
 
 int64_t usage_cells(const struct usage *u)
 {
+    assert(u != NULL);
     int64_t bytes = 0;
     for (int k = 0; k < USAGE_JOURNAL; k++) {
         bytes += u->bytes[k];

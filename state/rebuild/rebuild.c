@@ -3,6 +3,7 @@
  * the history unverified and is begun again from the files. publish.c puts the result in place. */
 #include "state/rebuild/rebuild.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -465,10 +466,12 @@ static int rebuild_state(const char *state_dir, bool whole, rebuild_fn *fn, void
 
 int store_rebuild(const char *state_dir, rebuild_fn *fn, void *ctx, struct err *err)
 {
+    assert(state_dir != NULL);
     return rebuild_state(state_dir, false, fn, ctx, err);
 }
 
 int store_rebuild_whole(const char *state_dir, struct err *err)
 {
+    assert(state_dir != NULL);
     return rebuild_state(state_dir, true, NULL, NULL, err);
 }

@@ -2,6 +2,7 @@
  * program with live attempts is loaded; most lines are skipped by their text alone. */
 #include "state/store/answered.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/json/json.h"
@@ -76,6 +77,7 @@ static int take_line(void *ctx, int64_t seq, const char *line, struct err *err)
 int store_answered(struct store *store, uint32_t program, uint32_t n_stages,
                    struct store_answer *answers, size_t n, struct err *err)
 {
+    assert(store != NULL && n_stages > 0 && (answers != NULL || n == 0));
     struct answering w = {.program = program, .n_stages = n_stages, .answers = answers, .n = n};
     return n == 0 ? 0 : store_journal(store, program, 1, take_line, &w, err);
 }

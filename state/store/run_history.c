@@ -125,11 +125,13 @@ int run_record_follow(struct store *store, uint32_t program, const struct plan_p
 
 bool run_record_is_behind(struct run_record *r)
 {
+    assert(r != NULL);
     return run_record_seen(r)->behind;
 }
 
 bool run_record_is_known(struct run_record *r)
 {
+    assert(r != NULL);
     return !run_record_seen(r)->unread && !run_record_seen(r)->behind;
 }
 

@@ -1,6 +1,7 @@
 /* The rules by which a daemon counts as gone, in the order in which they are tried. */
 #include "state/tenure/judge.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/xalloc.h"
@@ -12,12 +13,14 @@ static bool is_same_boot(const struct tenure *a, const struct tenure *b)
 
 bool tenure_sees_process(const struct tenure *holder, const struct tenure *own)
 {
+    assert(holder != NULL && own != NULL);
     return tenure_is_same_host(holder, own) && is_same_boot(holder, own) &&
            holder->pid_space[0] != '\0' && strcmp(holder->pid_space, own->pid_space) == 0;
 }
 
 bool tenure_needs_watch(const struct tenure *holder, const struct tenure *own)
 {
+    assert(holder != NULL && own != NULL);
     return !holder->released && !tenure_sees_process(holder, own);
 }
 
@@ -52,6 +55,7 @@ static void say_unproven(const struct tenure *holder, const struct tenure_eviden
 enum tenure_proof tenure_judge(const struct tenure *holder, const struct tenure *own,
                                const struct tenure_evidence *e, struct err *why)
 {
+    assert(holder != NULL && own != NULL && e != NULL && why != NULL);
     err_clear(why);
     /* 1. It stopped by itself. */
     if (holder->released) {
@@ -93,6 +97,7 @@ enum tenure_proof tenure_judge(const struct tenure *holder, const struct tenure 
 
 char *tenure_proof_text(enum tenure_proof proof, const struct tenure_evidence *e)
 {
+    assert(e != NULL);
     switch (proof) {
     case TENURE_RELEASED: return xstrdup("it had stopped");
     case TENURE_PROCESS_GONE: return xstrdup("its process had ended");

@@ -2,6 +2,7 @@
  * by number; temporary files begin with a dot. */
 #include "state/tenure/record.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -47,6 +48,7 @@ static int64_t number_of(const char *name)
 
 bool tenure_is_kept(const char *state)
 {
+    assert(state != NULL);
     char *path = folder_path(state);
     bool kept = file_kind_at(path) == FILE_FOLDER;
     free(path);
@@ -175,6 +177,7 @@ out:
 /* The owner may replace it, or a successor remove it, between listing and reading. */
 int tenure_read(const char *state, struct tenure *out, bool *found, struct err *err)
 {
+    assert(state != NULL && out != NULL && found != NULL);
     int rc = 0;
     *found = false;
     *out = (struct tenure){0};
@@ -280,6 +283,7 @@ static int refuse_late(const char *state, const struct tenure *t, const char *pa
 
 int tenure_claim(const char *state, struct tenure *t, struct err *err)
 {
+    assert(state != NULL && t != NULL && t->number > 0);
     if (t->number > NUMBER_MAX) {
         return err_set(err, ERR_RANGE,
                        "%s/" LAYOUT_TENURE "/%d.json is the last number there can be: while no "
@@ -317,6 +321,7 @@ int tenure_claim(const char *state, struct tenure *t, struct err *err)
 
 int tenure_renew(const char *state, struct tenure *t, struct err *err)
 {
+    assert(state != NULL && t != NULL && t->number > 0);
     char *temp = temp_path(state);
     char *path = record_path(state, t->number);
     t->sequence++;
@@ -334,6 +339,7 @@ int tenure_renew(const char *state, struct tenure *t, struct err *err)
 
 int tenure_check(const char *state, const struct tenure *t, struct err *err)
 {
+    assert(state != NULL && t != NULL);
     int64_t number = 0;
     int rc = highest(state, &number, err);
     if (rc != 0) {
@@ -352,6 +358,7 @@ int tenure_check(const char *state, const struct tenure *t, struct err *err)
 
 bool tenure_is_same_host(const struct tenure *a, const struct tenure *b)
 {
+    assert(a != NULL && b != NULL);
     return strcmp(a->host, b->host) == 0 && strcmp(a->machine, b->machine) == 0;
 }
 
@@ -378,6 +385,7 @@ static void read_word(const char *path, char *out, size_t size)
 
 void tenure_init(struct tenure *t)
 {
+    assert(t != NULL);
     char host[256] = "";
     *t = (struct tenure){.pid = getpid()};
     if (gethostname(host, sizeof(host) - 1) != 0) {
@@ -393,6 +401,7 @@ void tenure_init(struct tenure *t)
 
 char *tenure_text(const struct tenure *t)
 {
+    assert(t != NULL);
     char *job = t->job[0] == '\0' ? xstrdup("")
                                   : xasprintf(", Slurm job %s%s%s", t->job,
                                               t->cluster[0] == '\0' ? "" : " of ", t->cluster);
@@ -404,6 +413,7 @@ char *tenure_text(const struct tenure *t)
 
 char *tenure_local_folder(const char *state)
 {
+    assert(state != NULL);
     struct tenure own;
     struct tenure last;
     struct err ignored;

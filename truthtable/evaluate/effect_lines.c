@@ -6,6 +6,7 @@
  */
 #include "truthtable/evaluate/effect_lines.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/json/json.h"
@@ -212,6 +213,7 @@ static void add_line(const char *indent, const char *head, const char *text, str
 /* Counts all effects, but prints only the first `max`. */
 void effect_lines(const cJSON *verdict, size_t max, const char *indent, struct strbuf *out)
 {
+    assert(indent != NULL && out != NULL);
     const cJSON *effect = NULL;
     size_t n = 0;
     cJSON_ArrayForEach(effect, json_member(verdict, "effects"))
@@ -236,6 +238,7 @@ const char *effect_error_task(const cJSON *verdict)
 /* The first open input is enough: the report lists all. */
 void effect_error_lines(const cJSON *verdict, const char *indent, struct strbuf *out)
 {
+    assert(indent != NULL && out != NULL);
     const char *outcome = text_at(verdict, "outcome", "");
     const char *what = text_at(json_member(verdict, "first_error"), "what", NULL);
     const bool is_open = verdict_kind_of(outcome) == VERDICT_INDETERMINATE;

@@ -5,6 +5,7 @@
  */
 #include "truthtable/evaluate/effects.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -344,6 +345,7 @@ static cJSON *effect_json(const struct table_evaluation *ev, const struct effect
 /* Two passes: what is read, then its values. */
 cJSON *effects_json(const struct table_evaluation *ev)
 {
+    assert(ev != NULL && ev->rules != NULL);
     const struct plan_program *p = ev->rules->program;
     struct gathering g = {.ev = ev};
     cJSON *list = json_array();
@@ -487,6 +489,7 @@ static cJSON *open_score(const struct table_evaluation *ev, const struct coverag
 cJSON *effects_first_error(const struct table_evaluation *ev, const struct coverage *c,
                            const struct evidence *e)
 {
+    assert(ev != NULL && c != NULL && e != NULL && e->program == ev->rules->program);
     for (size_t i = 0; coverage_over_budget(c) && i < program_n_tasks(e->program); i++) {
         if (c->excluded[i] && program_stage_is_budgeted(e->program, i % e->program->n_stages)) {
             return lost_task(ev, c, e, i);

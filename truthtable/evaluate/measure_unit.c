@@ -5,6 +5,7 @@
  */
 #include "truthtable/evaluate/effects.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/files/file.h"
@@ -45,6 +46,7 @@ static const char *find(const struct metric_unit *rows, size_t n, const char *me
 /* A measure with a chance level or a floor is a proportion, whatever its worker. */
 const char *measure_unit(const struct plan_program *p, const struct plan_measure *m)
 {
+    assert(p != NULL && m != NULL && m->stage < p->n_stages);
     const struct plan_stage *s = &p->stages[m->stage];
     const char *worker = s->n_command == 0 ? "" : path_name(s->command[0]);
     if (measure_is_share(m)) {

@@ -5,6 +5,8 @@
  */
 #include "truthtable/evaluate/verdict.h"
 
+#include <assert.h>
+
 #include "base/files/digest.h"
 #include "base/layout/layout.h"
 
@@ -25,6 +27,7 @@ static int plan_digest(const struct plan_program *p, char hex[DIGEST_HEX_SIZE], 
 int replay_run(const struct plan_program *p, const char *root, const char *records_path,
                struct table_verdict *out, struct err *err)
 {
+    assert(p != NULL && records_path != NULL && out != NULL);
     char hex[DIGEST_HEX_SIZE];
     struct evidence e;
     *out = (struct table_verdict){.outcome = INDEX_NONE};

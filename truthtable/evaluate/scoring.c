@@ -5,6 +5,7 @@
  */
 #include "truthtable/evaluate/scoring.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "prereg/program/analysis.h"
@@ -34,6 +35,7 @@ double scoring_forecast_brier(double confidence, bool held)
  * n. */
 double scoring_prior_brier(const double *priors, size_t n, size_t hit)
 {
+    assert(priors != NULL || n == 0);
     double sum = 0;
     double rest = 1;
     for (size_t i = 0; i < n; i++) {

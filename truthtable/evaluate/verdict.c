@@ -120,6 +120,7 @@ int verdict_compute(const struct evidence *e, const char *root, const char *head
 
 void verdict_release(struct table_verdict *v)
 {
+    assert(v != NULL);
     verdict_file_free(v->file);
     arena_release(&v->arena);
     *v = (struct table_verdict){.outcome = INDEX_NONE};
@@ -127,5 +128,6 @@ void verdict_release(struct table_verdict *v)
 
 const char *verdict_word(const struct table_verdict *v, const struct plan_program *p)
 {
+    assert(v != NULL && p != NULL && (v->kind != VERDICT_BOUND || v->outcome < p->n_outcomes));
     return v->kind == VERDICT_BOUND ? p->outcomes[v->outcome].name : verdict_kind_word(v->kind);
 }

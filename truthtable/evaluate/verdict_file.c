@@ -6,6 +6,7 @@
  */
 #include "truthtable/evaluate/verdict_file.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,6 +113,7 @@ struct verdict_file *verdict_file_create(const struct table_verdict *v,
                                          const struct coverage *c, const struct evidence *e,
                                          const char *const digests[2])
 {
+    assert(v != NULL && ev != NULL && c != NULL && e != NULL);
     struct verdict_file *f = xcalloc(1, sizeof(*f));
     verdict_lists_init(&f->lists, ev, c, e, ev->arena);
     f->summary = summary_json(v, ev, c, e, digests);
@@ -150,6 +152,7 @@ static void lists_of(const struct verdict_file *f, const cJSON *summary,
 /* The lists are inserted while writing. */
 int verdict_pretty(const struct table_verdict *v, struct strbuf *out, struct err *err)
 {
+    assert(v != NULL && v->file != NULL && out != NULL);
     struct json_list lists[N_LISTS];
     lists_of(v->file, v->file->summary, lists);
     return json_pretty_lists(v->file->summary, lists, N_LISTS, out, err);
@@ -159,6 +162,7 @@ int verdict_pretty(const struct table_verdict *v, struct strbuf *out, struct err
 int verdict_pretty_as(const struct table_verdict *v, struct verdict_form form, struct strbuf *out,
                       struct err *err)
 {
+    assert(v != NULL && v->file != NULL && out != NULL);
     struct json_list lists[N_LISTS];
     cJSON *summary = json_copy(v->file->summary);
     for (size_t i = 0; form.lacks_added && i < ARRAY_LEN(ADDED); i++) {
@@ -185,6 +189,7 @@ static bool has_member(const struct strbuf *text, const char *start)
 
 struct verdict_form verdict_form_of(const struct strbuf *text)
 {
+    assert(text != NULL);
     struct verdict_form form = {.lacks_added = true};
     for (size_t i = 0; i < ARRAY_LEN(ADDED); i++) {
         char *key = xasprintf("\"%s\":", ADDED[i]);
@@ -197,6 +202,7 @@ struct verdict_form verdict_form_of(const struct strbuf *text)
 
 const cJSON *verdict_timing(const struct table_verdict *v)
 {
+    assert(v != NULL);
     return v->file == NULL ? NULL : v->file->timing;
 }
 
@@ -204,6 +210,7 @@ const cJSON *verdict_timing(const struct table_verdict *v)
 int verdict_pretty_in(const struct table_verdict *v, cJSON *answer, struct strbuf *out,
                       struct err *err)
 {
+    assert(v != NULL && v->file != NULL && answer != NULL && out != NULL);
     struct json_list lists[N_LISTS];
     lists_of(v->file, v->file->summary, lists);
     if (!cJSON_AddItemReferenceToObject(answer, "verdict", v->file->summary)) {
@@ -215,6 +222,7 @@ int verdict_pretty_in(const struct table_verdict *v, cJSON *answer, struct strbu
 /* Builds the whole tree at the first call, for callers that need single members of the lists. */
 const cJSON *verdict_json(const struct table_verdict *v)
 {
+    assert(v != NULL && v->file != NULL);
     struct verdict_file *f = v->file;
     struct json_list lists[N_LISTS];
     if (f->whole != NULL) {
@@ -237,16 +245,19 @@ const cJSON *verdict_json(const struct table_verdict *v)
 
 const cJSON *verdict_summary(const struct table_verdict *v)
 {
+    assert(v != NULL && v->file != NULL);
     return v->file->summary;
 }
 
 size_t verdict_n_gates(const struct table_verdict *v)
 {
+    assert(v != NULL && v->file != NULL);
     return verdict_lists_n_gates(&v->file->lists);
 }
 
 /* Built on demand, like the element of the list. */
 const cJSON *verdict_gate(const struct table_verdict *v, size_t i, struct arena *arena)
 {
+    assert(v != NULL && v->file != NULL && arena != NULL);
     return verdict_lists_gate(&v->file->lists, i, arena);
 }

@@ -6,6 +6,7 @@
  */
 #include "truthtable/evaluate/verdict_json.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 /* null and "<key>_bounds" tell a range from a number. */
 void verdict_json_put_value(cJSON *obj, const char *key, const struct number *x)
 {
+    assert(obj != NULL && key != NULL && x != NULL);
     if (number_is_point(x)) {
         json_put_number(obj, key, x->lo);
         return;
@@ -38,6 +40,7 @@ static cJSON *truth_json(enum truth t)
 /* For each input its level, the levels that are possible, and what each condition holds as. */
 cJSON *verdict_json_inputs(const struct table_evaluation *ev)
 {
+    assert(ev != NULL && ev->rules != NULL);
     const struct plan_program *p = ev->rules->program;
     cJSON *list = json_array();
     for (size_t i = 0; i < p->n_inputs; i++) {
@@ -66,6 +69,7 @@ cJSON *verdict_json_inputs(const struct table_evaluation *ev)
 /* [least, most]: equal ends once nothing is missing. */
 cJSON *verdict_json_counters(const struct table_evaluation *ev)
 {
+    assert(ev != NULL && ev->rules != NULL);
     const struct plan_program *p = ev->rules->program;
     cJSON *o = json_object();
     for (size_t i = 0; i < p->n_counters; i++) {
@@ -171,6 +175,7 @@ static void put_sides(cJSON *o, const struct plan_program *p, const struct plan_
 /* Every contrast with its pooled figures and one element for each measure. */
 cJSON *verdict_json_contrasts(const struct table_evaluation *ev)
 {
+    assert(ev != NULL && ev->rules != NULL);
     static const enum contrast_field fields[] = {
         FIELD_N, FIELD_MEAN, FIELD_MIN, FIELD_MAX, FIELD_MAX_ABS, FIELD_MEAN_ABS, FIELD_SIGN};
     const struct plan_program *p = ev->rules->program;
@@ -216,6 +221,7 @@ static cJSON *pair_json(const struct table_evaluation *ev, size_t measure, size_
  * written. */
 cJSON *verdict_json_pairs(const struct table_evaluation *ev)
 {
+    assert(ev != NULL && ev->rules != NULL);
     const struct plan_program *p = ev->rules->program;
     cJSON *o = json_object();
     cJSON *list = json_array();
@@ -254,6 +260,7 @@ static cJSON *tally_json(const struct tally *t)
 /* The accounting: planned = done + blocked + never run, for tasks, records and counted tasks. */
 cJSON *verdict_json_coverage(const struct coverage *c)
 {
+    assert(c != NULL);
     cJSON *o = json_object();
     cJSON *counted = tally_json(&c->counted);
     json_put_int(counted, "excluded", (int64_t)c->n_excluded);
@@ -267,6 +274,7 @@ cJSON *verdict_json_coverage(const struct coverage *c)
 /* Conditions on timings are kept apart: they would make two equal runs differ in bytes. */
 cJSON *verdict_json_validity(const struct table_evaluation *ev, bool timing)
 {
+    assert(ev != NULL && ev->rules != NULL);
     const struct plan_program *p = ev->rules->program;
     cJSON *list = json_array();
     for (size_t i = 0; i < p->n_validity; i++) {
@@ -365,6 +373,7 @@ static void note_counters(const struct table_evaluation *ev, cJSON *notes)
 /* In the order of their weight. */
 cJSON *verdict_json_notes(const struct table_evaluation *ev)
 {
+    assert(ev != NULL && ev->rules != NULL);
     cJSON *notes = json_array();
     note_copies(ev, notes);
     note_items(ev, notes);

@@ -5,6 +5,7 @@
  */
 #include "truthtable/evaluate/verdict_lists.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "truthtable/condition/stats.h"
@@ -78,6 +79,7 @@ static void keep_reasons(struct gate *gates, size_t n, struct arena *arena)
 void verdict_lists_init(struct verdict_lists *l, const struct table_evaluation *ev,
                         const struct coverage *c, const struct evidence *e, struct arena *arena)
 {
+    assert(l != NULL && ev != NULL && c != NULL && e != NULL && arena != NULL);
     const struct plan_program *p = e->program;
     size_t *floors = arena_array(arena, p->n_measures, sizeof(*floors));
     *l = (struct verdict_lists){
@@ -93,6 +95,7 @@ void verdict_lists_init(struct verdict_lists *l, const struct table_evaluation *
 
 size_t verdict_lists_n_gates(const struct verdict_lists *l)
 {
+    assert(l != NULL && l->program != NULL);
     return l->n_floors * l->program->n_cells;
 }
 
@@ -130,6 +133,7 @@ static void add_score(cJSON *o, const struct number *x, struct arena *arena)
 /* Element i: the measures with a floor, cell by cell. */
 cJSON *verdict_lists_gate(const void *ctx, size_t i, struct arena *arena)
 {
+    assert(ctx != NULL && arena != NULL && i < verdict_lists_n_gates(ctx));
     const struct verdict_lists *l = ctx;
     const struct plan_program *p = l->program;
     const size_t measure = l->floors[i / p->n_cells];
@@ -167,6 +171,7 @@ cJSON *verdict_lists_gate(const void *ctx, size_t i, struct arena *arena)
 /* Element i of the tasks that ended without values. */
 cJSON *verdict_lists_undetermined(const void *ctx, size_t i, struct arena *arena)
 {
+    assert(ctx != NULL && arena != NULL);
     const struct verdict_lists *l = ctx;
     const struct plan_program *p = l->program;
     const struct verdict_task *t = &l->undetermined[i];
