@@ -16,6 +16,7 @@
 #include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "prereg/amend/amendment.h"
+#include "prereg/load/program_load.h"
 #include "prereg/lock/imported.h"
 #include "prereg/program/verdict_kind.h"
 #include "state/journal/cursor.h"

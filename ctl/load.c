@@ -10,6 +10,7 @@
 
 #include "base/files/file.h"
 #include "daemon/rpc/client.h"
+#include "prereg/load/program_load.h"
 
 int load_program(const char *path, struct plan_program **out, struct err *err)
 {

@@ -10,6 +10,7 @@
 #include "base/json/json.h"
 #include "base/machine/gpu_ask.h"
 #include "ctl/load.h"
+#include "prereg/load/program_load.h"
 #include "prereg/program/gpu_needs.h"
 #include "prereg/program/input_reads.h"
 

@@ -16,6 +16,7 @@
 #include "ctl/load.h"
 #include "ctl/rerun.h"
 #include "prereg/amend/amendment.h"
+#include "prereg/load/program_load.h"
 #include "prereg/lock/imported.h"
 #include "prereg/program/cell_name.h"
 #include "prereg/task/task.h"

@@ -19,6 +19,7 @@
 #include "daemon/rpc/client.h"
 #include "prereg/amend/access_level.h"
 #include "prereg/amend/amendment.h"
+#include "prereg/load/program_load.h"
 
 /* What is compared; members stay NULL until they are opened. */
 struct diff {

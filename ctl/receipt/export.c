@@ -21,6 +21,7 @@
 #include "ctl/receipt/rerun_file.h"
 #include "ctl/receipt/tar.h"
 #include "prereg/amend/amendment.h"
+#include "prereg/load/program_load.h"
 #include "prereg/lock/imported.h"
 
 /* ---- copying ---- */

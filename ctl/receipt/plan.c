@@ -9,6 +9,7 @@
 
 #include "base/layout/layout.h"
 #include "prereg/amend/amendment.h"
+#include "prereg/load/program_load.h"
 
 /* Turns the plan's first error, with its line, into the fault. */
 static int bad_plan(const char *name, const struct diag *diag, struct err *err)

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/text/out.h"
+#include "prereg/load/program_load.h"
 #include "prereg/lock/imported.h"
 #include "prereg/lock/lock.h"
 #include "prereg/lock/lock_sign.h"

@@ -13,6 +13,7 @@
 #include "base/xalloc.h"
 #include "prereg/amend/amend_sign.h"
 #include "prereg/amend/amendment.h"
+#include "prereg/load/program_load.h"
 
 /* `origin` is where relative paths in the text start, which need not be where the text was read. */
 static int parse_text(const struct strbuf *text, const char *origin, struct plan_program **out,

@@ -14,7 +14,7 @@
 #include "base/layout/layout.h"
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "prereg/program/toml.h"
+#include "prereg/load/toml.h"
 
 struct reading {
     struct diag *diag;

@@ -6,6 +6,7 @@
  * one.
  */
 #include "prereg/amend/amend_heal.h"
+#include "prereg/load/program_load.h"
 
 #include <errno.h>
 #include <stdio.h>

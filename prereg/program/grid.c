@@ -2,6 +2,8 @@
  * stage's parameters. A cell's index is the number that its levels form in mixed radix, first
  * factor slowest; task.c inverts it. Names of cells are identities in records and journals, so
  * their form never changes. */
+#include "prereg/program/grid.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,32 +11,10 @@
 #include "base/json/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "prereg/program/load.h"
 
 /* A file name holds 255 bytes; temporary names beside it take some. */
 #define FOLDER_BYTES_MAX ((size_t)200)
 #define FOLDER_HEAD      ((size_t)150)
-
-/* Multiplies with a check for overflow; the double only serves the message. */
-bool grid_check_size(struct load *l)
-{
-    const struct plan_program *p = l->p;
-    size_t n = 1;
-    bool over = false;
-    double exact = 1;
-    for (size_t i = 0; i < p->n_factors; i++) {
-        size_t levels = p->factors[i].n_levels;
-        exact *= (double)levels;
-        over = over || (levels > 0 && n > PROGRAM_CELLS_MAX / levels);
-        n = over ? n : n * levels;
-    }
-    if (over) {
-        const struct place at = p->factors[0].place;
-        diag_add(l->diag, DIAG_ERROR, at.line, at.column,
-                 "the factors make %.6g cells; the limit is %zu", exact, PROGRAM_CELLS_MAX);
-    }
-    return !over;
-}
 
 static bool is_plain(unsigned char c)
 {
@@ -122,8 +102,6 @@ static int by_cell_name(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
-/* Fills cells, conditions and cells_by_name; the number of cells was checked by
- * grid_check_size(). */
 void grid_expand(struct plan_program *p)
 {
     p->n_cells = 1;
@@ -151,21 +129,6 @@ void grid_expand(struct plan_program *p)
         p->cells_by_name[c] = cell;
     }
     qsort(p->cells_by_name, p->n_cells, sizeof(*p->cells_by_name), by_cell_name);
-}
-
-/* A level may hold ',' or '=': two cells then could have one name. */
-void grid_check_names(struct load *l)
-{
-    const struct plan_program *p = l->p;
-    for (size_t i = 1; i < p->n_cells; i++) {
-        const char *name = p->cells_by_name[i]->name;
-        if (strcmp(p->cells_by_name[i - 1]->name, name) == 0) {
-            const struct place at = p->factors[0].place;
-            diag_add(l->diag, DIAG_ERROR, at.line, at.column,
-                     "two cells would be called \"%s\": take ',' and '=' out of the levels", name);
-            return;
-        }
-    }
 }
 
 size_t program_find_cell(const struct plan_program *p, const char *name)
@@ -245,4 +208,41 @@ cJSON *program_task_params(const struct plan_program *p, size_t stage, size_t ce
     }
     substitute(p, cell, params);
     return params;
+}
+
+/* ---- where a parameter is written ---- */
+
+/* Whether a parameter's place applies to the condition: one in params, or under a level that it
+ * has. */
+static bool counts_in(const struct param_place *at, const struct plan_condition *c)
+{
+    return at->factor == INDEX_NONE || c->levels[at->factor] == at->level;
+}
+
+/* Strips the path's last part until a recorded place matches. */
+struct place program_param_place(const struct plan_program *p, size_t stage, size_t condition,
+                                 const char *param)
+{
+    const struct plan_stage *s = &p->stages[stage];
+    struct place found = s->place;
+    char *path = xstrdup(param);
+    for (size_t n = strlen(path); n > 0;) {
+        bool is_there = false;
+        for (size_t i = 0; i < s->n_params_at; i++) { /* the last one is what holds */
+            const struct param_place *at = &s->params_at[i];
+            if (counts_in(at, &p->conditions[condition]) && strcmp(at->path, path) == 0) {
+                found = at->place;
+                is_there = true;
+            }
+        }
+        while (!is_there && n > 0 && path[n] != '.' && path[n] != '[') {
+            n--;
+        }
+        path[n] = '\0';
+        if (is_there) {
+            break;
+        }
+    }
+    free(path);
+    return found;
 }

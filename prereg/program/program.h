@@ -1,9 +1,10 @@
 /*
  * A program: everything that can influence the answer, as plain data (docs/program-format.md).
  *
- * Owned by one arena inside; built by program_load(), freed by program_free(); constant in between,
- * so pointers into it stay good. Indices refer to the arrays of this struct, in the order of the
- * file. Condition texts are kept as written, with their place; truthtable/ compiles them.
+ * Owned by one arena inside; built by program_load() (prereg/load/), freed by program_free();
+ * constant in between, so pointers into it stay good. Indices refer to the arrays of this struct,
+ * in the order of the file. Condition texts are kept as written, with their place; truthtable/
+ * compiles them.
  *
  * Invariants after a successful load: names are unique; every index is in range; every cell is the
  * mixed-radix expansion of the factors (first factor slowest); stages are in a topological order of
@@ -84,37 +85,8 @@ struct plan_program {
     size_t n_conditions;
 };
 
-/* Reads, validates and expands. All diagnostics go to `diag` (errors, warnings); on any error
- * returns ERR_INVALID (ERR_NOT_FOUND, ERR_IO when the file cannot be read) and *out is NULL. */
-int program_load(const char *path, struct plan_program **out, struct diag *diag,
-                 struct err *err) MUST_CHECK;
-/* The same from the text of a file: `path` is used for messages and relative paths only. */
-int program_parse(const char *text, size_t len, const char *path, struct plan_program **out,
-                  struct diag *diag, struct err *err) MUST_CHECK;
-/* program_load() with relative paths taken from `folder` (NULL: the file's own): for a copy of a
- * grid.toml that has moved, as under STATE/programs. */
-int program_load_from(const char *path, const char *folder, struct plan_program **out,
-                      struct diag *diag, struct err *err) MUST_CHECK;
-void program_free(struct plan_program *p); /* NULL is fine */
-
-/* Which parts of a file are without errors, each with all that it builds on: what may be checked of
- * it although other parts are wrong, so that a user sees all faults at once. */
-struct program_sound {
-    bool files;      /* [data], stages, [pin], apparatus: what program_check_files() reads */
-    bool tasks;      /* factors, stages, their parameters: the cells are expanded */
-    bool run;        /* [run] */
-    bool measures;   /* and what they are metrics of */
-    bool conditions; /* all that conditions name */
-    bool forecasts;  /* and what those of forecasts name */
-    bool table;      /* inputs, outcomes, rows */
-    bool apparatus;
-    bool decision; /* all that a verdict rests on */
-};
-
-/* program_load(), but *out is there although there are errors: as far as it was read, only for what
- * is sound. NULL when the file cannot be read or is not TOML. Warnings and errors are the same. */
-int program_load_sound(const char *path, struct plan_program **out, struct program_sound *sound,
-                       struct diag *diag, struct err *err) MUST_CHECK;
+/* Frees what program_load() made; NULL is fine. */
+void program_free(struct plan_program *p);
 
 /* Loading opens no other file. This does: every [data], [pin] file, apparatus model and worker
  * must be there and of a kind that can be pinned; errors with their places. */

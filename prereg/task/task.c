@@ -14,7 +14,7 @@
 #include "base/json/json.h"
 #include "base/layout/layout.h"
 #include "base/xalloc.h"
-#include "prereg/program/load.h"
+#include "prereg/program/grid.h"
 
 #define TASK_PROTOCOL    1
 #define WORKER_PATH      "/usr/local/bin:/usr/bin:/bin"

@@ -14,7 +14,7 @@
 #include "base/layout/layout.h"
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "prereg/program/toml.h"
+#include "prereg/load/toml.h"
 #include "prereg/program/verdict_kind.h"
 #include "state/disk/usage.h"
 #include "state/store/store.h"

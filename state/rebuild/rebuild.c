@@ -13,6 +13,7 @@
 #include "base/json/json.h"
 #include "base/layout/layout.h"
 #include "prereg/amend/amendment.h"
+#include "prereg/load/program_load.h"
 #include "prereg/lock/imported.h"
 #include "state/rebuild/internal.h"
 #include "state/store/apparatus.h"

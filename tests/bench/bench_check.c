@@ -11,8 +11,9 @@
 
 #include "base/json/json.h"
 #include "base/strbuf.h"
+#include "prereg/load/program_load.h"
+#include "prereg/load/toml.h"
 #include "prereg/program/program.h"
-#include "prereg/program/toml.h"
 #include "truthtable/prove/check.h"
 
 static const char HEAD[] =

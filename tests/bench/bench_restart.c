@@ -16,6 +16,7 @@
 #include "base/files/file.h"
 #include "base/uuid.h"
 #include "base/xalloc.h"
+#include "prereg/load/program_load.h"
 #include "prereg/lock/lock.h"
 #include "state/store/store.h"
 

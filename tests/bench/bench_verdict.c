@@ -13,6 +13,7 @@
 #include "base/files/digest.h"
 #include "base/files/file.h"
 #include "base/xalloc.h"
+#include "prereg/load/program_load.h"
 #include "truthtable/evaluate/verdict_file.h"
 
 #define PROGRAM      "many.toml"

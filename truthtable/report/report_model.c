@@ -13,6 +13,7 @@
 #include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "prereg/amend/amendment.h"
+#include "prereg/load/program_load.h"
 #include "prereg/lock/imported.h"
 #include "truthtable/report/report_apparatus.h"
 

@@ -19,7 +19,7 @@ struct slurm_request {
     const char *qos;
     const char *clusters;
     const char *const
-        *options; /* [run.slurm] options, as prereg/program/load_slurm.c lets them pass */
+        *options; /* [run.slurm] options, as prereg/load/load_slurm.c lets them pass */
     size_t n_options;
     uint32_t threads; /* at least 1 */
     int64_t memory_bytes;

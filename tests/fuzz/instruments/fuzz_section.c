@@ -7,6 +7,7 @@
 
 #include "base/json/json.h"
 #include "base/xalloc.h"
+#include "prereg/load/program_load.h"
 #include "truthtable/evaluate/verdict_file.h"
 #include "truthtable/instruments/instruments.h"
 

@@ -10,6 +10,7 @@
 #include "base/files/file.h"
 #include "base/json/json.h"
 #include "prereg/amend/amendment.h"
+#include "prereg/load/program_load.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);

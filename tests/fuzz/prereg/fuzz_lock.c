@@ -9,6 +9,7 @@
 
 #include "base/files/file.h"
 #include "base/json/json.h"
+#include "prereg/load/program_load.h"
 #include "prereg/lock/lock.h"
 #include "prereg/lock/lock_sign.h"
 

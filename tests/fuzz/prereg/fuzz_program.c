@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "prereg/load/program_load.h"
 #include "prereg/program/program.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

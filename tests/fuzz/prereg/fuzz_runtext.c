@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "prereg/load/program_load.h"
 #include "prereg/program/program.h"
 #include "prereg/program/run_change.h"
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "prereg/load/program_load.h"
 #include "prereg/program/program.h"
 
 static const char fuzz_toml[] =

@@ -6,6 +6,7 @@
 #include "ctl/proof.h"
 #include "ctl/templates.h"
 #include "ctl/text/check_text.h"
+#include "prereg/load/program_load.h"
 #include "tests/unit/check.h"
 #include "truthtable/prove/check_explain.h"
 

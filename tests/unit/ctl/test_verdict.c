@@ -5,6 +5,7 @@
 #include "base/json/json.h"
 #include "base/xalloc.h"
 #include "ctl/text/verdict_text.h"
+#include "prereg/load/program_load.h"
 #include "tests/unit/check.h"
 #include "truthtable/evaluate/verdict.h"
 #include "truthtable/evaluate/verdict_file.h"

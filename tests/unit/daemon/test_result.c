@@ -8,6 +8,7 @@
 #include "base/xalloc.h"
 #include "daemon/program/inputs.h"
 #include "daemon/program/result.h"
+#include "prereg/load/program_load.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
 

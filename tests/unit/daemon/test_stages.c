@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/strbuf.h"
 #include "daemon/program/hosted.h"
+#include "prereg/load/program_load.h"
 #include "prereg/program/stage_set.h"
 #include "tests/unit/check.h"
 #include "tests/unit/daemon/core/driver.h"

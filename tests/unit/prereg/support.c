@@ -7,6 +7,7 @@
 
 #include "base/files/file.h"
 #include "base/xalloc.h"
+#include "prereg/load/program_load.h"
 
 const char *const SMALL_PROGRAM =
     "[program]\n"

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/files/file.h"
 #include "base/text.h"
+#include "prereg/load/program_load.h"
 
 struct plan_program *fixture_program(const char *toml)
 {

@@ -8,6 +8,7 @@
 #include "base/uuid.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/history.h"
+#include "prereg/load/program_load.h"
 #include "prereg/lock/lock_sign.h"
 #include "state/store/store.h"
 #include "truthtable/evaluate/verdict_file.h"

@@ -11,6 +11,7 @@
 #include "ctl/receipt/export.h"
 #include "ctl/receipt/files.h"
 #include "ctl/receipt/rerun_file.h"
+#include "prereg/load/program_load.h"
 #include "prereg/lock/lock.h"
 #include "tests/unit/check.h"
 #include "tests/unit/ctl/receipt/fixture.h"

@@ -5,6 +5,7 @@
 #include "base/files/file.h"
 #include "base/json/json.h"
 #include "base/xalloc.h"
+#include "prereg/load/program_load.h"
 #include "prereg/program/cell_name.h"
 #include "tests/unit/check.h"
 #include "tests/unit/prereg/support.h"

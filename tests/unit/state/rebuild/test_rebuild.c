@@ -4,6 +4,7 @@
 
 #include "base/files/file.h"
 #include "base/xalloc.h"
+#include "prereg/load/program_load.h"
 #include "prereg/lock/lock.h"
 #include "state/rebuild/rebuild.h"
 #include "tests/unit/check.h"

@@ -5,6 +5,7 @@
 #include "base/files/file.h"
 #include "base/json/json.h"
 #include "base/xalloc.h"
+#include "prereg/load/program_load.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
 #include "truthtable/imported/import.h"

@@ -8,6 +8,7 @@
 #include "base/files/file.h"
 #include "base/json/json.h"
 #include "base/rng.h"
+#include "prereg/load/program_load.h"
 #include "prereg/lock/lock.h"
 #include "prereg/program/program.h"
 #include "truthtable/evaluate/verdict_file.h"

@@ -8,6 +8,7 @@
 #include "base/layout/layout.h"
 #include "prereg/amend/amend_known.h"
 #include "prereg/amend/amendment.h"
+#include "prereg/load/program_load.h"
 #include "prereg/program/program.h"
 #include "tests/unit/truthtable/report/fixture.h"
 

@@ -1,10 +1,8 @@
 /*
  * The readers that all sections share: diagnostics with the dotted path of what they are about,
- * names with suggestions, typed members with ranges. Nothing here knows a section. Names of every
- * kind are searched through struct names, which relies on the name being the first member of each
- * struct.
+ * names with suggestions, typed members with ranges. Nothing here knows a section.
  */
-#include "prereg/program/load.h"
+#include "prereg/load/load.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -87,70 +85,12 @@ void load_missing(struct load *l, const char *text)
     diag_add(l->diag, DIAG_ERROR, 1, 1, "%s", text);
 }
 
-/* The first member of item i, copied because the item's type is not known here. */
-static const char *name_at(struct names names, size_t i)
-{
-    const char *name;
-    memcpy(&name, (const char *)names.items + i * names.size, sizeof(name));
-    return name;
-}
-
-size_t names_find(struct names names, const char *name)
-{
-    for (size_t i = 0; i < names.n; i++) {
-        if (strcmp(name_at(names, i), name) == 0) {
-            return i;
-        }
-    }
-    return INDEX_NONE;
-}
-
-struct names names_factors(const struct plan_program *p)
-{
-    return (struct names){"factor", p->factors, p->n_factors, sizeof(*p->factors)};
-}
-
-struct names names_levels(const struct plan_factor *f)
-{
-    return (struct names){"level", f->levels, f->n_levels, sizeof(*f->levels)};
-}
-
-struct names names_stages(const struct plan_program *p)
-{
-    return (struct names){"stage", p->stages, p->n_stages, sizeof(*p->stages)};
-}
-
-struct names names_measures(const struct plan_program *p)
-{
-    return (struct names){"measure", p->measures, p->n_measures, sizeof(*p->measures)};
-}
-
-struct names names_contrasts(const struct plan_program *p)
-{
-    return (struct names){"contrast", p->contrasts, p->n_contrasts, sizeof(*p->contrasts)};
-}
-
-struct names names_inputs(const struct plan_program *p)
-{
-    return (struct names){"input", p->inputs, p->n_inputs, sizeof(*p->inputs)};
-}
-
-struct names names_input_levels(const struct plan_input *in)
-{
-    return (struct names){"level", in->levels, in->n_levels, sizeof(*in->levels)};
-}
-
-struct names names_outcomes(const struct plan_program *p)
-{
-    return (struct names){"outcome", p->outcomes, p->n_outcomes, sizeof(*p->outcomes)};
-}
-
 /* "; did you mean "x"?", or nothing. */
 static const char *hint(const char *name, struct names names, char *out, size_t size)
 {
     const char **known = xcalloc(names.n, sizeof(*known));
     for (size_t i = 0; i < names.n; i++) {
-        known[i] = name_at(names, i);
+        known[i] = names_at(names, i);
     }
     const char *near = text_nearest(name, known, names.n);
     (void)snprintf(out, size, near == NULL ? "%s" : "; did you mean \"%s\"?",

@@ -5,7 +5,7 @@
 
 #include "base/layout/layout.h"
 #include "base/xalloc.h"
-#include "prereg/program/toml.h"
+#include "prereg/load/toml.h"
 #include "tests/unit/check.h"
 #include "tests/unit/prereg/support.h"
 

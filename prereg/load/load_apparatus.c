@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "prereg/program/load.h"
+#include "prereg/load/load.h"
 
 #define APPARATUS_MAX ((size_t)64)
 

@@ -1,6 +1,6 @@
 /* Strings and long keys of a TOML text that need not be valid. */
-#ifndef PREREG_PROGRAM_TOML_SCAN_H
-#define PREREG_PROGRAM_TOML_SCAN_H
+#ifndef PREREG_LOAD_TOML_SCAN_H
+#define PREREG_LOAD_TOML_SCAN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "prereg/program/load.h"
+#include "prereg/load/load.h"
 
 #define RULES_MAX     ((size_t)1024)
 #define PIN_FILES_MAX ((size_t)4096)

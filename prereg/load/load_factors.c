@@ -8,7 +8,7 @@
 #include "base/json/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "prereg/program/load.h"
+#include "prereg/load/load.h"
 
 #define FACTORS_MAX ((size_t)32)
 #define DATA_MAX    ((size_t)1024)

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "prereg/program/toml.h"
-#include "prereg/program/toml_scan.h"
+#include "prereg/load/toml.h"
+#include "prereg/load/toml_scan.h"
 #include "prereg/task/task_cause.h"
 #include "tests/unit/check.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/json/json.h"
 #include "base/xalloc.h"
-#include "prereg/program/load.h"
+#include "prereg/load/load.h"
 #include "prereg/program/stage_set.h"
 
 #define COMMAND_MAX  ((size_t)256)

@@ -6,8 +6,8 @@
  * them sorted by key), elements of an array in theirs. Limits, each refused with a place: text of
  * LAYOUT_GRID_MAX bytes, nesting of TOML_DEPTH_MAX, keys of TOML_KEY_PARTS_MAX dotted parts.
  */
-#ifndef PREREG_PROGRAM_TOML_H
-#define PREREG_PROGRAM_TOML_H
+#ifndef PREREG_LOAD_TOML_H
+#define PREREG_LOAD_TOML_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>

@@ -7,7 +7,7 @@
 #include "base/json/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "prereg/program/load.h"
+#include "prereg/load/load.h"
 
 /* A string of the form $name is replaced by a factor's level; every other string is itself. */
 static void check_substitutions(struct load *l, const struct toml_node *n)
@@ -118,41 +118,6 @@ static void note_places(struct load *l, struct plan_stage *s, const struct toml_
             }
         }
     }
-}
-
-/* Whether a parameter's place applies to the condition: one in params, or under a level that it
- * has. */
-static bool counts_in(const struct param_place *at, const struct plan_condition *c)
-{
-    return at->factor == INDEX_NONE || c->levels[at->factor] == at->level;
-}
-
-/* Strips the path's last part until a recorded place matches. */
-struct place program_param_place(const struct plan_program *p, size_t stage, size_t condition,
-                                 const char *param)
-{
-    const struct plan_stage *s = &p->stages[stage];
-    struct place found = s->place;
-    char *path = xstrdup(param);
-    for (size_t n = strlen(path); n > 0;) {
-        bool is_there = false;
-        for (size_t i = 0; i < s->n_params_at; i++) { /* the last one is what holds */
-            const struct param_place *at = &s->params_at[i];
-            if (counts_in(at, &p->conditions[condition]) && strcmp(at->path, path) == 0) {
-                found = at->place;
-                is_there = true;
-            }
-        }
-        while (!is_there && n > 0 && path[n] != '.' && path[n] != '[') {
-            n--;
-        }
-        path[n] = '\0';
-        if (is_there) {
-            break;
-        }
-    }
-    free(path);
-    return found;
 }
 
 void load_params(struct load *l)

@@ -1,7 +1,8 @@
-/* The keys of each kind of instrument, with their types and ranges. The computation in
- * truthtable/instruments reads the same table again as JSON and relies on these checks. Some of
- * them are about meaning, such as a term that would be fitted twice. */
-#include "prereg/program/load_instrument.h"
+/* [instrument.*]: finds the kind of each table, and checks the keys of that kind with their types
+ * and ranges. The computation in truthtable/instruments reads the same table again as JSON and
+ * relies on these checks. Some of them are about meaning, such as a term that would be fitted
+ * twice. */
+#include "prereg/load/load.h"
 
 #include <string.h>
 
@@ -9,10 +10,11 @@
 #include "base/xalloc.h"
 #include "prereg/program/instrument.h"
 
-#define TERMS_MAX  ((size_t)1024)
-#define PRIORS_MAX ((size_t)64)
-#define MODELS_MAX ((size_t)256)
-#define NAME_BYTES ((size_t)256)
+#define TERMS_MAX       ((size_t)1024)
+#define PRIORS_MAX      ((size_t)64)
+#define MODELS_MAX      ((size_t)256)
+#define NAME_BYTES      ((size_t)256)
+#define INSTRUMENTS_MAX ((size_t)256)
 
 static bool few_enough(struct load *l, const struct toml_node *n, size_t max)
 {
@@ -101,7 +103,7 @@ static void check_priors(struct load *l, const struct toml_node *priors)
 }
 
 /* {contrast, priors, bounds, measures}: a Bayes factor for each prior. */
-void load_bayes(struct load *l, const struct toml_node *t)
+static void load_bayes(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"kind",   "contrast", "priors",
                                        "bounds", "measures", "discussion_only"};
@@ -140,7 +142,7 @@ static void check_term(struct load *l, const struct toml_node *n)
     (void)load_metric(l, n, n->string + 5, &stage);
 }
 
-void load_mixed(struct load *l, const struct toml_node *t)
+static void load_mixed(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"kind", "response", "fixed", "random", "discussion_only"};
     load_check_keys(l, t, keys, ARRAY_LEN(keys));
@@ -205,7 +207,7 @@ static void check_trigger(struct load *l, const struct toml_node *trigger)
 }
 
 /* {loss, contrast, sources, trigger}: without a contrast there must be a single candidate. */
-void load_connector(struct load *l, const struct toml_node *t)
+static void load_connector(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"kind",    "loss",    "contrast",
                                        "sources", "trigger", "discussion_only"};
@@ -231,7 +233,7 @@ void load_connector(struct load *l, const struct toml_node *t)
     }
 }
 
-void load_items(struct load *l, const struct toml_node *t)
+static void load_items(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"kind", "contrast", "measures", "cluster",
                                        "discussion_only"};
@@ -244,7 +246,7 @@ void load_items(struct load *l, const struct toml_node *t)
     }
 }
 
-void load_router(struct load *l, const struct toml_node *t)
+static void load_router(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"kind", "stage", "components", "discussion_only"};
     load_check_keys(l, t, keys, ARRAY_LEN(keys));
@@ -288,7 +290,7 @@ static void check_model(struct load *l, const struct toml_node *model)
     need_some(l, model);
 }
 
-void load_anchors(struct load *l, const struct toml_node *t)
+static void load_anchors(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"kind", "models", "source", "discussion_only"};
     const char *source = NULL;
@@ -302,4 +304,64 @@ void load_anchors(struct load *l, const struct toml_node *t)
         check_model(l, models->items[i]);
     }
     need_some(l, models);
+}
+
+/* ---- the section ---- */
+
+/* An instrument named after a kind is of that kind unless it says otherwise. */
+static enum instrument_kind kind_of(struct load *l, const struct toml_node *t)
+{
+    const char *kinds[INSTRUMENT_KIND_NR + 1] = {NULL};
+    for (size_t k = 0; k < INSTRUMENT_KIND_NR; k++) {
+        kinds[k] = instrument_kind_name((enum instrument_kind)k);
+    }
+    if (toml_member(t, "kind") != NULL) {
+        size_t kind = INSTRUMENT_KIND_NR;
+        (void)load_word(l, t, "kind", kinds, &kind);
+        return (enum instrument_kind)kind;
+    }
+    enum instrument_kind kind = instrument_kind_find(t->key);
+    if (kind == INSTRUMENT_KIND_NR) {
+        struct strbuf list = STRBUF_INIT;
+        for (size_t k = 0; kinds[k] != NULL; k++) {
+            strbuf_addf(&list, "%s\"%s\"", k == 0 ? "" : " or ", kinds[k]);
+        }
+        load_error_key(l, t, "\"kind\" is missing: %s", list.buf);
+        strbuf_release(&list);
+    }
+    return kind;
+}
+
+/* The kind decides which check runs; a table of unknown kind is stored so that names stay
+ * complete. */
+void load_instruments(struct load *l)
+{
+    static void (*const checks[INSTRUMENT_KIND_NR])(struct load *, const struct toml_node *) = {
+        [INSTRUMENT_BAYES] = load_bayes,         [INSTRUMENT_MIXED] = load_mixed,
+        [INSTRUMENT_CONNECTOR] = load_connector, [INSTRUMENT_ITEMS] = load_items,
+        [INSTRUMENT_ROUTER] = load_router,       [INSTRUMENT_ANCHORS] = load_anchors};
+    struct plan_program *p = l->p;
+    const struct toml_node *section = load_section(l, "instrument", TOML_TABLE, INSTRUMENTS_MAX);
+    if (section == NULL) {
+        return;
+    }
+    p->instruments = arena_array(&p->arena, section->n_items, sizeof(*p->instruments));
+    for (size_t i = 0; i < section->n_items; i++) {
+        const struct toml_node *t = section->items[i];
+        bool discussion_only = false;
+        enum instrument_kind kind = kind_of(l, t);
+        if (instrument_name_is_taken(t->key)) {
+            load_error_key(l, t,
+                           "every report gives an instrument of this name without a declaration: "
+                           "choose another");
+        }
+        (void)load_bool(l, t, "discussion_only", &discussion_only);
+        if (kind != INSTRUMENT_KIND_NR) {
+            checks[kind](l, t);
+        }
+        p->instruments[p->n_instruments++] = (struct plan_instrument){
+            .name = t->key,
+            .kind = kind == INSTRUMENT_KIND_NR ? "" : instrument_kind_name(kind),
+            .spec = t->json};
+    }
 }

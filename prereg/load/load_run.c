@@ -7,7 +7,7 @@
 #include "base/json/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "prereg/program/load.h"
+#include "prereg/load/load.h"
 #include "prereg/program/run_limits.h"
 
 #define SLOTS_MAX    4096

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "prereg/program/load.h"
+#include "prereg/load/load.h"
 #include "prereg/program/verdict_kind.h"
 
 #define INPUTS_MAX       ((size_t)32)

@@ -5,7 +5,7 @@
 
 #include "base/json/json.h"
 #include "base/xalloc.h"
-#include "prereg/program/load.h"
+#include "prereg/load/load.h"
 
 #define MEASURES_MAX ((size_t)4096)
 

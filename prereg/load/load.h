@@ -5,35 +5,18 @@
  * begin with the dotted path of what they are about ("measure.mmlu.floor: ..."). Readers leave *out
  * alone when the key is absent or wrong, and return whether they set it.
  */
-#ifndef PREREG_PROGRAM_LOAD_H
-#define PREREG_PROGRAM_LOAD_H
+#ifndef PREREG_LOAD_LOAD_H
+#define PREREG_LOAD_LOAD_H
 
+#include "prereg/load/toml.h"
+#include "prereg/program/names.h"
 #include "prereg/program/program.h"
-#include "prereg/program/toml.h"
 
 struct load {
     struct plan_program *p;
     struct diag *diag;
     const struct toml_node *root;
 };
-
-/* Known names of one kind: an array of structs (or of strings) whose first member is the name. */
-struct names {
-    const char *what; /* "stage" */
-    const void *items;
-    size_t n;
-    size_t size; /* of an item */
-};
-
-struct names names_factors(const struct plan_program *p);
-struct names names_levels(const struct plan_factor *f);
-struct names names_stages(const struct plan_program *p);
-struct names names_measures(const struct plan_program *p);
-struct names names_contrasts(const struct plan_program *p);
-struct names names_inputs(const struct plan_program *p);
-struct names names_input_levels(const struct plan_input *in);
-struct names names_outcomes(const struct plan_program *p);
-size_t names_find(struct names names, const char *name); /* INDEX_NONE when unknown */
 
 /* The place of a value, and of its key, for the structs of program.h. */
 struct place load_place(const struct toml_node *n);
@@ -117,13 +100,5 @@ const char *load_metric(struct load *l, const struct toml_node *at, const char *
                         size_t *stage);
 /* The member "condition". */
 struct cond_text load_condition(struct load *l, const struct toml_node *table);
-
-/* grid.c: cells, conditions and their names. Only after a load without errors. */
-void grid_expand(struct plan_program *p);
-void grid_check_names(struct load *l); /* after grid_expand() */
-/* Sets every member of `over` in params, replacing those of its name. */
-void grid_merge(cJSON *params, const cJSON *over);
-/* False (and an error at the factors) when the cells are too many. */
-bool grid_check_size(struct load *l);
 
 #endif

@@ -3,11 +3,11 @@
  * of them. toml.c refuses keys by it before the parser runs, toml_build.cc names the open quote
  * after it has failed.
  */
-#include "prereg/program/toml_scan.h"
+#include "prereg/load/toml_scan.h"
 
 #include <string.h>
 
-#include "prereg/program/toml.h"
+#include "prereg/load/toml.h"
 
 /* `counted` follows `pos`, so that every byte is counted once: see place_here(). */
 struct scan {

@@ -1,8 +1,8 @@
 /* toml++ behind a C function. */
-#ifndef PREREG_PROGRAM_TOML_BUILD_H
-#define PREREG_PROGRAM_TOML_BUILD_H
+#ifndef PREREG_LOAD_TOML_BUILD_H
+#define PREREG_LOAD_TOML_BUILD_H
 
-#include "prereg/program/toml.h"
+#include "prereg/load/toml.h"
 
 #ifdef __cplusplus
 extern "C" {

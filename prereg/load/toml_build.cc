@@ -1,4 +1,4 @@
-// toml++ turned into the plain tree of prereg/program/toml.h.
+// toml++ turned into the plain tree of prereg/load/toml.h.
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -37,10 +37,10 @@ struct parser_confused {
 #include <toml++/toml.h>
 
 extern "C" {
-#include "prereg/program/toml.h"
+#include "prereg/load/toml.h"
 }
-#include "prereg/program/toml_build.h"
-#include "prereg/program/toml_scan.h"
+#include "prereg/load/toml_build.h"
+#include "prereg/load/toml_scan.h"
 
 namespace
 {

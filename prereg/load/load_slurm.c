@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "prereg/program/load.h"
+#include "prereg/load/load.h"
 
 #define LIST_MAX       ((size_t)256)
 #define QUEUED_MAX     100000

@@ -9,7 +9,7 @@
 #include "base/json/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "prereg/program/load.h"
+#include "prereg/load/load.h"
 
 static const char *const SECTIONS[] = {"program",    "factor",    "data",    "stage", "measure",
                                        "contrast",   "counter",   "input",   "table", "outcome",

@@ -1,12 +1,12 @@
 /* The limits that toml++ does not check and that must hold before it runs (toml_build.cc), and
  * access to the finished tree. */
-#include "prereg/program/toml.h"
+#include "prereg/load/toml.h"
 
 #include <string.h>
 
 #include "base/layout/layout.h"
-#include "prereg/program/toml_build.h"
-#include "prereg/program/toml_scan.h"
+#include "prereg/load/toml_build.h"
+#include "prereg/load/toml_scan.h"
 
 int toml_parse(const char *text, size_t len, struct arena *arena, struct toml_node **root,
                struct diag *diag)

@@ -5,7 +5,7 @@
 
 #include "base/json/json.h"
 #include "base/xalloc.h"
-#include "prereg/program/load.h"
+#include "prereg/load/load.h"
 
 #define CONTRASTS_MAX ((size_t)1024)
 #define COUNTERS_MAX  ((size_t)64)
