@@ -16,10 +16,10 @@
 #include "base/xalloc.h"
 #include "tests/unit/worker/shape.h"
 #include "worker/model/engine.h"
-#include "worker/nn/attend.h"
 #include "worker/nn/cpu.h"
 #include "worker/nn/gemm.h"
 #include "worker/nn/pass_clock.h"
+#include "worker/nn/rowwise/attend.h"
 
 #define BOUND_ROWS 512
 #define ROUNDS     3

@@ -11,8 +11,8 @@
 
 #include "base/xalloc.h"
 #include "worker/model/carve.h"
-#include "worker/nn/packed.h"
 #include "worker/nn/rope.h"
+#include "worker/nn/rowwise/packed.h"
 
 size_t engine_width(const struct engine *e)
 {

@@ -3,8 +3,8 @@
  * the same calls on an engine. What it computes: the head comment of worker/model/tensors.h.
  *
  * An engine owns the cache of one path, the buffers of one chunk of tokens, and slots once
- * something is generated. It packs the weights it is given (worker/nn/packed.h): they are its
- * working form from then on, and of no use to worker/model/run.h.
+ * something is generated. It packs the weights it is given (worker/nn/rowwise/packed.h): they are
+ * its working form from then on, and of no use to worker/model/run.h.
  */
 #ifndef WORKER_MODEL_ENGINE_H
 #define WORKER_MODEL_ENGINE_H

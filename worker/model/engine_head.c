@@ -10,7 +10,7 @@
  */
 #include "base/xalloc.h"
 #include "worker/model/engine_private.h"
-#include "worker/nn/packed.h"
+#include "worker/nn/rowwise/packed.h"
 
 static size_t min_size(size_t a, size_t b)
 {

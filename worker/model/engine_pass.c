@@ -11,10 +11,10 @@
 
 #include "worker/model/engine_private.h"
 #include "worker/nn/moe.h"
-#include "worker/nn/packed.h"
 #include "worker/nn/rmsnorm.h"
 #include "worker/nn/rope.h"
 #include "worker/nn/router.h"
+#include "worker/nn/rowwise/packed.h"
 #include "worker/nn/swiglu.h"
 #include "worker/nn/vec.h"
 

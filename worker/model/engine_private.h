@@ -5,8 +5,8 @@
 
 #include "worker/model/engine.h"
 #include "worker/model/walk.h"
-#include "worker/nn/attend.h"
 #include "worker/nn/logsum.h"
+#include "worker/nn/rowwise/attend.h"
 
 #define ENGINE_CHUNK     WALK_CHUNK
 #define ENGINE_HEAD_ROWS WALK_HEAD_ROWS
@@ -85,7 +85,7 @@ void engine_pass(struct engine *e, const struct engine_segment *segments, size_t
                  size_t n);
 
 /* Columns from .. from + n - 1 of the logits of `rows` rows of x, rows n apart. `from` begins a
- * panel (worker/nn/packed.h). */
+ * panel (worker/nn/rowwise/packed.h). */
 void engine_head_product(const struct engine *e, real *logits, const real *x, size_t rows,
                          size_t from, size_t n);
 /* head->sums of rows 0 .. rows - 1 of x; also the logits that head->wants name. */

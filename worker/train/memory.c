@@ -13,7 +13,7 @@
 
 #include "base/files/file.h"
 #include "worker/data/shard.h"
-#include "worker/train/checkpoint_image.h"
+#include "worker/train/checkpoint/checkpoint_image.h"
 #include "worker/train/data.h"
 
 #define PROCESS_BYTES   0x1p25 /* libraries and the panels that BLAS packs for one thread */

@@ -18,7 +18,7 @@
 #include "worker/report/events.h"
 #include "worker/report/result.h"
 #include "worker/report/stop.h"
-#include "worker/train/checkpoint_schedule.h"
+#include "worker/train/checkpoint/checkpoint_schedule.h"
 #include "worker/train/evaluate.h"
 #include "worker/train/initial_model.h"
 #include "worker/train/log_line.h"

@@ -4,7 +4,7 @@
 #include "base/json/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
-#include "worker/train/checkpoint_schedule.h"
+#include "worker/train/checkpoint/checkpoint_schedule.h"
 
 static void test_interval(void **state)
 {

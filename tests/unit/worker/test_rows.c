@@ -1,15 +1,16 @@
 /* The kernels whose rows do not depend on one another: products to the bit against the chain that
- * worker/nn/tile.h promises, attention and the sum of exponentials against plain ones in double. */
+ * worker/nn/rowwise/tile.h promises, attention and the sum of exponentials against plain ones in
+ * double. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
-#include "worker/nn/attend.h"
 #include "worker/nn/logsum.h"
-#include "worker/nn/packed.h"
-#include "worker/nn/tile.h"
+#include "worker/nn/rowwise/attend.h"
+#include "worker/nn/rowwise/packed.h"
+#include "worker/nn/rowwise/tile.h"
 
 static uint64_t state_of_draw = 3;
 

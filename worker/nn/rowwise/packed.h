@@ -7,8 +7,8 @@
  * is made of, so packing needs no second copy of a model. The width of panels follows nn_cpu(), so
  * a packed matrix is valid in one process only.
  */
-#ifndef WORKER_NN_PACKED_H
-#define WORKER_NN_PACKED_H
+#ifndef WORKER_NN_ROWWISE_PACKED_H
+#define WORKER_NN_ROWWISE_PACKED_H
 
 #include <stdbool.h>
 #include <stddef.h>

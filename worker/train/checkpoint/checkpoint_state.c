@@ -3,7 +3,7 @@
  * health, who made it. JSON keeps doubles exactly, so a resumed run reads back the same bits; a
  * standard error that is not a number is null.
  */
-#include "worker/train/checkpoint_image.h"
+#include "worker/train/checkpoint/checkpoint_image.h"
 
 #include <math.h>
 

@@ -9,8 +9,8 @@
  * adding apart costs nothing on processors with pipes for both (AMD's since Zen) and half the peak
  * where there are fused ones alone.
  */
-#ifndef WORKER_NN_TILE_H
-#define WORKER_NN_TILE_H
+#ifndef WORKER_NN_ROWWISE_TILE_H
+#define WORKER_NN_ROWWISE_TILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,12 +7,12 @@
  * The last panel may be narrower than a tile: it is multiplied through a copy padded with zeros,
  * which adds columns and changes none.
  */
-#include "worker/nn/packed.h"
+#include "worker/nn/rowwise/packed.h"
 
 #include <string.h>
 
 #include "worker/nn/cpu.h"
-#include "worker/nn/tile.h"
+#include "worker/nn/rowwise/tile.h"
 
 /* A stretch of a panel, and the rows that meet it before the next panel comes: what is used again
  * stays in the caches. */

@@ -6,10 +6,10 @@
  * the one before it stays, the steps go on, and the next one is tried when it is due. Only
  * checkpoint_schedule_stop() returns such an error, because there the work would be lost silently.
  */
-#ifndef WORKER_TRAIN_CHECKPOINT_SCHEDULE_H
-#define WORKER_TRAIN_CHECKPOINT_SCHEDULE_H
+#ifndef WORKER_TRAIN_CHECKPOINT_CHECKPOINT_SCHEDULE_H
+#define WORKER_TRAIN_CHECKPOINT_CHECKPOINT_SCHEDULE_H
 
-#include "worker/train/checkpoint_writer.h"
+#include "worker/train/checkpoint/checkpoint_writer.h"
 
 struct checkpoint_schedule {
     const struct worker_task *task;

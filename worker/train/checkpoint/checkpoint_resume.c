@@ -16,8 +16,8 @@
 #include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "worker/model/store.h"
-#include "worker/train/checkpoint.h"
-#include "worker/train/checkpoint_image.h"
+#include "worker/train/checkpoint/checkpoint.h"
+#include "worker/train/checkpoint/checkpoint_image.h"
 
 #define MANIFEST_MAX 65536u
 

@@ -13,12 +13,12 @@
  * next one is whole. The key is the digest of the task's parameters and of the data that was read:
  * another key is another run.
  */
-#ifndef WORKER_TRAIN_CHECKPOINT_H
-#define WORKER_TRAIN_CHECKPOINT_H
+#ifndef WORKER_TRAIN_CHECKPOINT_CHECKPOINT_H
+#define WORKER_TRAIN_CHECKPOINT_CHECKPOINT_H
 
 #include "worker/report/events.h"
 #include "worker/report/task.h"
-#include "worker/train/checkpoint_image.h"
+#include "worker/train/checkpoint/checkpoint_image.h"
 
 #define CHECKPOINT_MANIFEST "manifest.json"
 #define CHECKPOINT_STATE    "state.json"

@@ -6,7 +6,7 @@
  *
  * The interval restarts after the copy and not after the write, so a slow disk does not stretch it.
  */
-#include "worker/train/checkpoint_schedule.h"
+#include "worker/train/checkpoint/checkpoint_schedule.h"
 
 #include "base/clock.h"
 #include "worker/nn/gemm.h"

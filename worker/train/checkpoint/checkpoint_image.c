@@ -3,7 +3,7 @@
  * resuming all go through it, so a new array of the trainer is added there. Sizes depend on the
  * step, because histories grow; a copy's memory is reserved once for the last step.
  */
-#include "worker/train/checkpoint_image.h"
+#include "worker/train/checkpoint/checkpoint_image.h"
 
 void checkpoint_image_init(struct checkpoint_image *img)
 {

@@ -7,12 +7,12 @@
  * where their keys end. The result of a row is the same whatever batch the row is in: every product
  * is tile_multiply(), and its chains over keys all start at position 0.
  */
-#include "worker/nn/attend.h"
+#include "worker/nn/rowwise/attend.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "worker/nn/tile.h"
+#include "worker/nn/rowwise/tile.h"
 #include "worker/nn/vec.h"
 
 #define BATCH 48        /* rows, of one query head each, that walk over the keys together */

@@ -5,8 +5,8 @@
  * thread may write it while steps go on. A copy keeps its memory between checkpoints: only the
  * first one pays for the pages.
  */
-#ifndef WORKER_TRAIN_CHECKPOINT_IMAGE_H
-#define WORKER_TRAIN_CHECKPOINT_IMAGE_H
+#ifndef WORKER_TRAIN_CHECKPOINT_CHECKPOINT_IMAGE_H
+#define WORKER_TRAIN_CHECKPOINT_CHECKPOINT_IMAGE_H
 
 #include "base/strbuf.h"
 #include "worker/train/trainer.h"

@@ -5,13 +5,13 @@
  * The owner starts, asks, and takes the outcome, all from one thread; the writer's thread touches
  * its copy and the disk only, and takes no signals.
  */
-#ifndef WORKER_TRAIN_CHECKPOINT_WRITER_H
-#define WORKER_TRAIN_CHECKPOINT_WRITER_H
+#ifndef WORKER_TRAIN_CHECKPOINT_CHECKPOINT_WRITER_H
+#define WORKER_TRAIN_CHECKPOINT_CHECKPOINT_WRITER_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "worker/train/checkpoint.h"
+#include "worker/train/checkpoint/checkpoint.h"
 
 struct checkpoint_writer {
     struct checkpoint_run run;

@@ -7,7 +7,7 @@
  * checkpoint_write() runs in a thread of its own (checkpoint_writer.c) and therefore touches
  * nothing but its arguments and the working directory.
  */
-#include "worker/train/checkpoint.h"
+#include "worker/train/checkpoint/checkpoint.h"
 
 #include <errno.h>
 #include <fcntl.h>

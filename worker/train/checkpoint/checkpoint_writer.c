@@ -3,7 +3,7 @@
  * is in flight. `ended` is the only field both sides read meanwhile. Signals are blocked in the
  * thread, so that SIGTERM is delivered to the thread that polls the flag.
  */
-#include "worker/train/checkpoint_writer.h"
+#include "worker/train/checkpoint/checkpoint_writer.h"
 
 #include <assert.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /*
- * worker/nn/tile.c for one instruction set; included there once for each, with
+ * worker/nn/rowwise/tile.c for one instruction set; included there once for each, with
  *   TILE_NAME(x)  x with the set's suffix
  *   TILE_TARGET   the attribute that allows the set
  *   TILE_BYTES    of a vector register

@@ -4,7 +4,7 @@
  * with a product and a sum, each rounded, in all three, so the choice does not show in the result.
  * TILE_ROWS times TILE_WIDE accumulators fit into the vector registers of each set.
  */
-#include "worker/nn/tile.h"
+#include "worker/nn/rowwise/tile.h"
 
 #include <assert.h>
 #include <string.h>
@@ -23,7 +23,7 @@
 #define TILE_TARGET
 #define TILE_BYTES 16
 #define TILE_WIDE  2
-#include "worker/nn/tile_body.h"
+#include "worker/nn/rowwise/tile_body.h"
 #undef TILE_NAME
 #undef TILE_TARGET
 #undef TILE_BYTES
@@ -35,7 +35,7 @@
 #define TILE_TARGET  NN_AVX2
 #define TILE_BYTES   32
 #define TILE_WIDE    2
-#include "worker/nn/tile_body.h"
+#include "worker/nn/rowwise/tile_body.h"
 #undef TILE_NAME
 #undef TILE_TARGET
 #undef TILE_BYTES
@@ -45,7 +45,7 @@
 #define TILE_TARGET  NN_AVX512
 #define TILE_BYTES   64
 #define TILE_WIDE    4
-#include "worker/nn/tile_body.h"
+#include "worker/nn/rowwise/tile_body.h"
 
 #endif
 
