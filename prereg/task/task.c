@@ -168,6 +168,25 @@ static void put_apparatus(cJSON *task, const struct plan_program *p, const char 
     json_put(task, "apparatus", spec);
 }
 
+/* The metrics of the stage that counted measures read, each once. */
+static cJSON *sealed_metrics(const struct plan_program *p, size_t stage)
+{
+    cJSON *list = json_array();
+    for (size_t i = 0; i < p->n_measures; i++) {
+        const struct plan_measure *m = &p->measures[i];
+        bool is_new = m->counted && m->stage == stage;
+        const cJSON *known = NULL;
+        cJSON_ArrayForEach(known, list)
+        {
+            is_new = is_new && strcmp(known->valuestring, m->metric) != 0;
+        }
+        if (is_new) {
+            json_push_string(list, m->metric);
+        }
+    }
+    return list;
+}
+
 /* What the task is, without the attempt; under --describe the root does not exist yet. */
 static void put_identity(cJSON *task, const struct plan_program *p, const struct lock *lock,
                          const struct task_attempt *a)
@@ -192,6 +211,7 @@ static void put_identity(cJSON *task, const struct plan_program *p, const struct
     }
     json_put(task, "command", command);
     json_put_bool(task, "sealed", program_stage_is_sealed(p, a->stage));
+    json_put(task, "sealed_metrics", sealed_metrics(p, a->stage));
 }
 
 /* The members that belong to one attempt; under --describe there is neither id nor input. */

@@ -77,8 +77,6 @@ class Stopped(Fault):
     code = AGAIN
 
 
-# ── files ────────────────────────────────────────────────────────────────────────────────────────
-
 def sync(path):
     """fsync of a file or a folder."""
     fd = os.open(path, os.O_RDONLY)
@@ -164,8 +162,6 @@ def seconds_of(value):
         raise UsageFault('checkpoint: expected seconds, "300s" or "auto"')
     return float(m.group(1)) * {"ms": 0.001, "s": 1, "min": 60, "h": 3600}[m.group(2)]
 
-
-# ── parameters ───────────────────────────────────────────────────────────────────────────────────
 
 NEEDED = object()
 
@@ -278,8 +274,6 @@ def is_texts(value):
     return isinstance(value, list) and all(isinstance(v, str) for v in value)
 
 
-# ── the task ─────────────────────────────────────────────────────────────────────────────────────
-
 # name: (type, what it is when absent, in words)
 MEMBERS = {
     "program": (str, "", "a string"), "stage": (str, "", "a string"), "attempt": (str, "", "a string"),
@@ -296,10 +290,8 @@ def read_task(path):
     try:
         with open(path, encoding="utf-8") as f:
             task = from_json(f.read())
-    except OSError as error:
-        raise UsageFault(f"{path}: {error.strerror}") from None
-    except ValueError as error:
-        raise UsageFault(f"{path}: {error}") from None
+    except (OSError, ValueError) as error:
+        raise UsageFault(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     if not isinstance(task, dict):
         raise UsageFault(f"{path}: expected an object")
     if task.get("protocol") != PROTOCOL:
@@ -313,6 +305,8 @@ def read_task(path):
         task[name] = value
     if not is_texts(task["resume"]):
         raise UsageFault(f"{path}: resume: expected {MEMBERS['resume'][2]}")
+    if not is_texts(task.get("sealed_metrics", [])):
+        raise UsageFault(f"{path}: sealed_metrics: expected a list of names")
     for name, entry in task["data"].items():
         if not isinstance(entry, dict) or not isinstance(entry.get("path"), str):
             raise UsageFault(f"{path}: data.{name}: expected an object with a path")
@@ -320,8 +314,6 @@ def read_task(path):
             raise UsageFault(f"{path}: data.{name}.sha256: expected 64 hex digits")
     return task
 
-
-# ── events ───────────────────────────────────────────────────────────────────────────────────────
 
 class Events:
     """Lines of JSON appended to the file that PREREG_EVENTS names, one write(2) each. Without it (a run by hand) notes go to
@@ -362,8 +354,6 @@ class Events:
             tell(f"note: {text}")
         self.say("note", text=text)
 
-
-# ── items.jsonl ──────────────────────────────────────────────────────────────────────────────────
 
 class Items:
     """items.jsonl of an evaluation: a header line, then one line an item, written as it is done.
@@ -439,6 +429,10 @@ class Items:
         os.fsync(self.fd)
 
 
+def stem(metric):
+    return re.split("[@:]", metric)[0]
+
+
 def blas_text():
     """The linear algebra of numpy, where the worker has imported it; None when that is not known."""
     numpy = sys.modules.get("numpy")
@@ -448,8 +442,6 @@ def blas_text():
     except (AttributeError, KeyError, TypeError):
         return None
 
-
-# ── the worker ───────────────────────────────────────────────────────────────────────────────────
 
 class Worker:
     """One attempt at one task. The working directory is the attempt's own folder; nothing is written elsewhere."""
@@ -464,8 +456,8 @@ class Worker:
         self.section, self.progress, self.note = self.events.section, self.events.progress, self.events.note
         self.expected, self.metrics, self.facts, self.read = [], {}, {}, {}
         self.artifacts, self.items_path = [], None
-        self.seconds = None       # an estimate for the plan, see will_take()
-        self.stop_asked = False
+        self.seconds, self.stop_asked = None, False  # an estimate for the plan, see will_take()
+        self.withheld = set()     # names of points that the plan seals
         self.spent, self.n_steps = 0.0, 0
         self.tried, self.tried_seconds = None, 0.0  # of `preregctl try`: (units done, units of the whole)
 
@@ -507,8 +499,15 @@ class Worker:
         self.events.say("environment", threads=self.threads, **({"blas": known} if known else {}))
 
     def point(self, step, name, value):
-        """A point of a curve; gates nothing. A value that is not finite becomes null."""
+        """A point of a curve; gates nothing. A value that is not finite becomes null. One of a metric that the plan seals, of its
+        mark or its part ("acc" for "acc@0.5"), is withheld, which a note says once."""
         value = float(value)
+        sealed = self.task.get("sealed_metrics")
+        if self.task.get("sealed") if sealed is None else stem(name) in map(stem, sealed):
+            if name not in self.withheld:
+                self.note(f"the plan seals {name}: its curve is not reported")
+            self.withheld.add(name)
+            return
         self.events.say("point", step=int(step), name=name, value=value if math.isfinite(value) else None)
 
     def will_measure(self, *names):

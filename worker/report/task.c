@@ -72,6 +72,41 @@ static int read_try(const cJSON *limits, struct worker_task *task, struct err *e
     return rc < 0 ? err_wrap(err, "try") : 0;
 }
 
+static int read_sealed(struct worker_task *task, struct err *err)
+{
+    const cJSON *list = json_member(task->json, "sealed_metrics");
+    const cJSON *name = NULL;
+
+    if (list != NULL && !cJSON_IsArray(list))
+        return err_set(err, ERR_USAGE, "task: \"sealed_metrics\" is not a list of names");
+    cJSON_ArrayForEach(name, list)
+    {
+        if (!cJSON_IsString(name))
+            return err_set(err, ERR_USAGE, "task: \"sealed_metrics\" is not a list of names");
+    }
+    task->sealed_metrics = list;
+    return 0;
+}
+
+/* "val_loss" of "val_loss@0.2" and "val_loss:a". */
+static size_t stem_length(const char *metric)
+{
+    return strcspn(metric, "@:");
+}
+
+bool task_seals(const struct worker_task *task, const char *metric)
+{
+    const size_t n = stem_length(metric);
+    const cJSON *name = NULL;
+
+    cJSON_ArrayForEach(name, task->sealed_metrics)
+    {
+        if (stem_length(name->valuestring) == n && memcmp(name->valuestring, metric, n) == 0)
+            return true;
+    }
+    return task->sealed && task->sealed_metrics == NULL;
+}
+
 static int read_members(struct worker_task *task, struct err *err)
 {
     const cJSON *obj = task->json;
@@ -90,6 +125,7 @@ static int read_members(struct worker_task *task, struct err *err)
         (rc = json_opt_string(obj, "attempt", &task->attempt, err)) < 0 ||
         (rc = json_opt_int(obj, "attempt_no", 1, INT32_MAX, &task->attempt_no, err)) < 0 ||
         (rc = json_opt_bool(obj, "sealed", &task->sealed, err)) < 0 ||
+        (rc = read_sealed(task, err)) < 0 ||
         (rc = json_opt_int(obj, "threads", 1, 1024, &threads, err)) < 0 ||
         (rc = json_opt_int(obj, "memory_bytes", 0, JSON_INT_MAX, &task->memory_bytes, err)) < 0 ||
         (rc = json_opt_number(obj, "flops_per_second", &task->flops_per_second, err)) < 0 ||

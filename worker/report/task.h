@@ -30,14 +30,19 @@ struct worker_task {
     const cJSON *peers;  /* object or NULL; under --describe only */
     const char **resume; /* earlier attempt folders, newest first */
     size_t n_resume;
-    bool sealed;               /* the plan seals what the stage measures: nothing of it is shown */
-    int threads;               /* >= 1 */
-    int64_t memory_bytes;      /* 0: no limit given */
-    double checkpoint_seconds; /* < 0: "auto" */
-    int64_t try_steps;         /* of `preregctl try`: at most this many; 0: all */
+    bool sealed; /* the plan seals what the stage measures: nothing of it is shown */
+    const cJSON *sealed_metrics; /* of it, those that the plan seals; NULL: not said, so all */
+    int threads;                 /* >= 1 */
+    int64_t memory_bytes;        /* 0: no limit given */
+    double checkpoint_seconds;   /* < 0: "auto" */
+    int64_t try_steps;           /* of `preregctl try`: at most this many; 0: all */
     int64_t try_items;
     double flops_per_second; /* of a thread here, under --describe; 0: not known */
 };
+
+/* Whether no point of a curve may be reported that has the value of a metric, or its value at a
+ * mark or of a part: "val_loss" also where "val_loss@0.2" is sealed. */
+bool task_seals(const struct worker_task *task, const char *metric);
 
 /* One entry of "data". */
 struct task_data {

@@ -41,6 +41,7 @@ struct training_attempt {
     double seconds;               /* of the steps and evaluations of this attempt */
     struct train_evaluation last; /* at last_step */
     int64_t last_step;            /* -1: none */
+    bool loss_curve;              /* of the steps' losses is reported */
 };
 
 static int say_faults(struct param_faults *faults, struct err *err)
@@ -99,6 +100,29 @@ static int resume(struct training_attempt *a, struct err *err)
     return rc;
 }
 
+/* Bits per byte are a multiple of the loss, and the step of a target says where it was reached. */
+static bool validation_is_sealed(const struct worker_task *task)
+{
+    return task_seals(task, "val_loss") || task_seals(task, "val_bits_per_byte") ||
+           task_seals(task, "target_step");
+}
+
+/* The plan seals values that a curve would show while other cells run (docs/decisions.md). */
+static void say_sealed(struct training_attempt *a)
+{
+    const bool validation = a->opt.val_curve && validation_is_sealed(a->task);
+    const bool training = task_seals(a->task, "train_loss");
+
+    if (validation || training)
+        events_note(&a->events,
+                    validation && training ? "the plan seals the losses: no curve is reported"
+                    : validation
+                        ? "the plan seals val_loss: its curve is not reported"
+                        : "the plan seals train_loss: the curve of the loss is not reported");
+    a->opt.val_curve = a->opt.val_curve && !validation;
+    a->loss_curve = !training;
+}
+
 static int set_up(struct training_attempt *a, struct err *err)
 {
     bool copies = false;
@@ -113,6 +137,7 @@ static int set_up(struct training_attempt *a, struct err *err)
     if (!copies)
         events_note(&a->events, "memory has no room for a copy of the state: steps wait while a "
                                 "checkpoint is written");
+    say_sealed(a);
     checkpoint_schedule_init(&a->schedule, a->task, &a->trainer, &a->events, copies);
     return resume(a, err);
 }
@@ -207,7 +232,7 @@ static int one_step(struct training_attempt *a, struct err *err)
         router_log_after(&t->router, t->run, &t->w, t->health.step, t->step);
         router_log_say(&t->router, t->step, &a->events);
     }
-    if (t->step % every == 0 || t->step == a->opt.steps)
+    if (a->loss_curve && (t->step % every == 0 || t->step == a->opt.steps))
         events_point(&a->events, t->step, "loss", loss);
     events_progress(&a->events, t->step, a->opt.steps, "step");
     log_line_step(&a->said, t->step, loss);

@@ -437,6 +437,57 @@ static void test_log_lines(void **state)
     }
 }
 
+/* Writes which metrics the plan seals into the attempt's task.json; NULL: all, as an earlier daemon
+ * says it. */
+static void seal(const char *folder, const char *metric)
+{
+    char *path = path_join(folder, "task.json");
+    struct err err = {0};
+    cJSON *task = NULL;
+    assert_int_equal(json_read_file(path, 1 << 20, &task, &err), 0);
+    json_put_bool(task, "sealed", true);
+    if (metric != NULL) {
+        cJSON *list = json_array();
+        json_push_string(list, metric);
+        json_put(task, "sealed_metrics", list);
+    }
+    assert_int_equal(json_write_file(path, task, 0644, &err), 0);
+    cJSON_Delete(task);
+    free(path);
+}
+
+/* No point of a metric that the plan seals is in the events, nor one that gives it away; the result
+ * has it all the same. */
+static void test_sealed_points(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *metric;
+        int validation; /* curves of it that are reported */
+        int training;
+    } rows[] = {{"val_loss", 0, 1},    {"val_loss@0.2", 0, 1}, {"val_bits_per_byte:a", 0, 1},
+                {"target_step", 0, 1}, {"train_loss", 1, 0},   {"other", 1, 1},
+                {NULL, 0, 0}};
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CHECK_ROW("%s", rows[i].metric == NULL ? "all" : rows[i].metric);
+        cJSON *params = fixture_params(SHORT "'mix':{'a':0.7,'b':0.3},'eval_every':10}");
+        const char *folder = fixture_attempt(f, params, -1.0);
+        seal(folder, rows[i].metric);
+        struct attempt_end end = fixture_run(folder, 0, 0);
+        assert_int_equal(end.code, 0);
+        assert_int_equal(isfinite(point(folder, "val_loss", 10)), rows[i].validation);
+        assert_int_equal(isfinite(point(folder, "val_loss:b", 38)), rows[i].validation);
+        assert_int_equal(isfinite(point(folder, "loss", 38)), rows[i].training);
+        assert_true(isfinite(metric(folder, "val_loss")));
+        assert_int_equal(fixture_events_count(folder, "the plan seals"),
+                         rows[i].validation && rows[i].training ? 0 : 1);
+        attempt_end_release(&end);
+        cJSON_Delete(params);
+        fixture_forget(f);
+    }
+}
+
 static int first_at_or_under(const char *folder, double target, int every)
 {
     for (int step = every; step <= 38; step += every)
@@ -631,6 +682,7 @@ int main(void)
         fixture_test(test_divergence_keeps_the_checkpoint),
         fixture_test(test_marks_and_the_curve),
         fixture_test(test_log_lines),
+        fixture_test(test_sealed_points),
         fixture_test(test_target),
         fixture_test(test_stop_asked_before_the_start),
         fixture_test(test_stop_keeps_the_checkpoint),

@@ -61,7 +61,7 @@ static void test_an_attempt(void **state)
         "\"digest\":\"%s\",\"head\":\"%s\",\"inputs\":{\"train\":\"/state/train/attempt-1\"},"
         "\"memory_bytes\":1024,\"params\":{},\"program\":\"small\",\"protocol\":1,"
         "\"resume\":[\"/state/score/attempt-2\",\"/state/score/attempt-1\"],\"root\":\"%s\","
-        "\"sealed\":true,\"stage\":\"score\",\"threads\":1}",
+        "\"sealed\":true,\"sealed_metrics\":[\"acc\"],\"stage\":\"score\",\"threads\":1}",
         cell, folder, lock_data_digest(lock, "corpus"), task, lock->root, lock->root);
     assert_string_equal(found, expected);
     free(expected);

@@ -305,6 +305,22 @@ class CheckpointTest(place.Case):
 
 
 class ResultTest(place.Case):
+    def test_sealed_points(self):
+        """No point of a metric that the plan seals; a list that is absent, as from an earlier daemon, seals all of the stage."""
+        cases = [({"sealed": True, "sealed_metrics": ["acc@0.5", "f1"]}, ["loss"]), ({"sealed": True}, []),
+                 ({"sealed": False, "sealed_metrics": []}, ["loss", "acc", "acc:part"]), ({}, ["loss", "acc", "acc:part"])]
+        for members, wanted in cases:
+            events = self.write("events.jsonl", "")
+            os.environ["PREREG_EVENTS"] = events
+            worker = prereg.Worker(prereg.read_task(self.task(**members)))
+            for name in ("loss", "acc", "acc:part", "loss"):
+                worker.point(1, name, 0.5)
+            said = place.lines(events)
+            self.assertEqual([e["name"] for e in said if e["type"] == "point"], [*wanted, *wanted[:1]])
+            self.assertEqual(len([e for e in said if e["type"] == "note"]), 3 - len(wanted))
+        with self.assertRaisesRegex(prereg.UsageFault, "sealed_metrics: expected a list of names"):
+            prereg.read_task(self.task(sealed_metrics=[1]))
+
     def test_result(self):
         worker = prereg.Worker(prereg.read_task(self.task()))
         self.write("one/model.bin", "abc")
