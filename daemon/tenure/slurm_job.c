@@ -53,8 +53,16 @@ static const char **clean_environment(void)
     return env;
 }
 
-/* Appends the standard output; false when it could not be run, failed, or took too long. */
-static bool ask(const char *const *argv, struct strbuf *out)
+#define NO_SUCH_JOB "Invalid job id"
+
+enum said {
+    SAID_NOTHING, /* it could not be run, failed, or took too long */
+    SAID_UNKNOWN, /* there is no such job */
+    SAID_LINES,
+};
+
+/* Appends the standard output. */
+static enum said ask(const char *const *argv, struct strbuf *out)
 {
     const char **env = clean_environment();
     struct proc_result r = {0};
@@ -64,24 +72,29 @@ static bool ask(const char *const *argv, struct strbuf *out)
                                    .timeout_ms = ASK_TIMEOUT_MS,
                                    .max_out_bytes = ANSWER_MAX,
                                    .place = PROC_NO_TERMINAL};
-    bool answered = proc_run(&spec, &r, &ignored) == 0 && r.code == 0;
-    if (answered) {
+    enum said said = SAID_NOTHING;
+    if (proc_run(&spec, &r, &ignored) == 0 && r.signal == 0) {
+        said = r.code == 0                                               ? SAID_LINES
+               : r.err.len > 0 && strstr(r.err.buf, NO_SUCH_JOB) != NULL ? SAID_UNKNOWN
+                                                                         : SAID_NOTHING;
+    }
+    if (said == SAID_LINES) {
         strbuf_add(out, r.out.buf, r.out.len);
     }
     proc_result_release(&r);
     free(env);
-    return answered;
+    return said;
 }
 
-static bool ask_squeue(const char *job, const char *cluster, struct strbuf *out)
+static enum said ask_squeue(const char *job, const char *cluster, struct strbuf *out)
 {
-    const char *argv[WORDS_MAX] = {"squeue", "-h", "-t", "all", "-o", "%i|%j|%V|%T", "-j", job};
+    const char *argv[WORDS_MAX] = {"squeue", "-h", "-t", "all", "-o", "%A|%j|%V|%T", "-j", job};
     argv[8] = cluster[0] == '\0' ? NULL : "--clusters";
     argv[9] = cluster[0] == '\0' ? NULL : cluster;
     return ask(argv, out);
 }
 
-static bool ask_sacct(const struct tenure *t, struct strbuf *out)
+static enum said ask_sacct(const struct tenure *t, struct strbuf *out)
 {
     const char *argv[WORDS_MAX] = {"sacct", "-X",         "-n",
                                    "-P",    "-j",         t->job,
@@ -160,15 +173,17 @@ static bool judge_answer(const struct tenure *holder, struct strbuf *answer,
     return found;
 }
 
+/* Accounting notes the end of a job while that still completes, its processes not all gone. So it
+ * is asked only if the controller does not know the job, or has given its id to another one. */
 void slurm_job_ask(const struct tenure *holder, struct tenure_evidence *e)
 {
     struct strbuf squeue = STRBUF_INIT;
     struct strbuf sacct = STRBUF_INIT;
     e->job = TENURE_JOB_UNKNOWN;
     if (holder->job[0] != '\0' && holder->job_submitted[0] != '\0') {
-        bool found =
-            ask_squeue(holder->job, holder->cluster, &squeue) && judge_answer(holder, &squeue, e);
-        if (!found && ask_sacct(holder, &sacct)) {
+        const enum said said = ask_squeue(holder->job, holder->cluster, &squeue);
+        const bool found = said == SAID_LINES && judge_answer(holder, &squeue, e);
+        if (said != SAID_NOTHING && !found && ask_sacct(holder, &sacct) == SAID_LINES) {
             (void)judge_answer(holder, &sacct, e);
         }
     }
@@ -192,7 +207,7 @@ void slurm_job_of_self(struct tenure *t)
     }
     copy_variable("SLURM_CLUSTER_NAME", t->cluster, sizeof(t->cluster));
     copy_variable("SLURM_JOB_NAME", t->job_name, sizeof(t->job_name));
-    if (ask_squeue(t->job, t->cluster, &answer) && answer.len > 0) {
+    if (ask_squeue(t->job, t->cluster, &answer) == SAID_LINES && answer.len > 0) {
         answer.buf[strcspn(answer.buf, "\n")] = '\0';
         if (split(answer.buf, words) && strcmp(words[0], t->job) == 0) {
             text_copy_line(t->job_name, sizeof(t->job_name), words[1]);

@@ -80,6 +80,13 @@ static void test_what_clients_answer(void **state)
     ask_with("#!/bin/sh\necho '17|serve|it|1000|RUNNING'\n", over, TENURE_JOB_LIVES);
     ask_with("#!/bin/sh\necho '17|other|1000|COMPLETED'\n", gone, TENURE_JOB_UNKNOWN);
     ask_with("#!/bin/sh\necho '17|serve|it|1000|FAILED'; exit 1\n", gone, TENURE_JOB_UNKNOWN);
+    ask_with("#!/bin/sh\necho '17|other|1000|COMPLETED'\n", over, TENURE_JOB_IS_OVER);
+    /* Accounting has its end while the job completes, and its processes may still run: only the
+     * controller knows. */
+    ask_with("#!/bin/sh\necho 'slurm_load_jobs error: Unable to contact slurm controller (connect "
+             "failure)' >&2; exit 1\n",
+             over, TENURE_JOB_UNKNOWN);
+    ask_with("#!/bin/sh\necho '17|serve|it|1000|COMPLETING'\n", over, TENURE_JOB_LIVES);
     /* Their own variables are removed, and times are seconds. */
     ask_with("#!/bin/sh\n[ -z \"$SQUEUE_FORMAT\" ] && [ \"$SLURM_TIME_FORMAT\" = %s ] && "
              "echo '17|serve|it|1000|TIMEOUT'\n",
@@ -103,6 +110,11 @@ static void test_of_self(void **state)
     slurm_job_of_self(&t);
     assert_string_equal(t.cluster, "lab");
     assert_string_equal(t.job_name, "as asked");
+    assert_string_equal(t.job_submitted, "1234");
+    t = (struct tenure){0}; /* a task of an array: squeue shows its place as the id, but for %A */
+    put_client("squeue", "#!/bin/sh\ncase \"$*\" in *%A*) echo '17|n|1234|RUNNING' ;; *) echo "
+                         "'15_2|n|1234|RUNNING' ;; esac\n");
+    slurm_job_of_self(&t);
     assert_string_equal(t.job_submitted, "1234");
     t = (struct tenure){0};
     put_client("squeue", "#!/bin/sh\nexit 1\n");
