@@ -9,7 +9,9 @@
 #include "daemon/answers/answer.h"
 #include "state/disk/programs.h"
 
-#define COUNTING_MAX 4 /* jobs at a time: each walks the whole state folder */
+/* Jobs at a time: each walks the whole state folder. Readers have a place of their own, so that
+ * they can neither keep the owner from asking nor take the threads that attempts need. */
+#define COUNTING_MAX 4
 
 struct disk_job {
     struct job job;
@@ -18,12 +20,14 @@ struct disk_job {
     char *state;
     char *only; /* an id, or NULL */
     bool details;
+    bool reader;
     cJSON *answer;
     int rc;
     struct err err;
 };
 
-static unsigned n_counting; /* on the loop's thread */
+static unsigned n_counting;    /* on the loop's thread: for the owner */
+static bool counts_for_reader; /* likewise: for a reader */
 
 static void on_count(struct job *job)
 {
@@ -96,7 +100,11 @@ static void add_unloaded(const struct shell *sh, const char *only, cJSON *damage
 static void on_counted(struct job *job)
 {
     struct disk_job *j = (struct disk_job *)job;
-    n_counting--;
+    if (j->reader) {
+        counts_for_reader = false;
+    } else {
+        n_counting--;
+    }
     if (!j->shell->stopping) {
         if (j->rc == 0) {
             add_live_state(j->shell, cJSON_GetObjectItemCaseSensitive(j->answer, "programs"));
@@ -113,7 +121,11 @@ static void on_counted(struct job *job)
 
 static int start(struct answer_context *ctx, const char *only, bool details, struct err *err)
 {
-    if (n_counting >= COUNTING_MAX) {
+    const bool reader = ctx->call->reader;
+    if (reader && counts_for_reader) {
+        return err_set(err, ERR_BUSY, "the files are being counted for another reader: ask again");
+    }
+    if (!reader && n_counting >= COUNTING_MAX) {
         return err_set(err, ERR_BUSY,
                        "the files are being counted for %d other requests: ask again",
                        COUNTING_MAX);
@@ -124,8 +136,10 @@ static int start(struct answer_context *ctx, const char *only, bool details, str
                            .connection = ctx->call->connection,
                            .state = xstrdup(ctx->shell->state),
                            .only = only == NULL ? NULL : xstrdup(only),
-                           .details = details};
-    n_counting++;
+                           .details = details,
+                           .reader = reader};
+    counts_for_reader = counts_for_reader || reader;
+    n_counting += !reader;
     ctx->call->later = true;
     job_start(&ctx->shell->loop, &j->job);
     return 0;

@@ -6,6 +6,7 @@ import grp
 import json
 import os
 import shutil
+import signal
 import socket
 import stat
 import subprocess
@@ -166,6 +167,46 @@ def test_who_may(place):
         place.wait_for(lambda: outside.run("status").returncode == OK, 60, "the socket is made again")
 
 
+def connect(folder):
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(60)
+    s.connect(os.path.join(folder, "preregd.sock"))
+    return s
+
+
+def say(s, method):
+    s.sendall(json.dumps({"schema": 1, "id": 1, "method": method}).encode() + b"\n")
+
+
+def hear(s):
+    line = b""
+    while not line.endswith(b"\n"):
+        line += s.recv(65536)
+    return json.loads(line)
+
+
+def test_counting_is_left_to_the_owner(place):
+    """`programs` walks the whole state folder: readers who ask for it all at once do not keep the owner from asking."""
+    with Outside(place) as outside:
+        settings(place, outside)
+        place.serve()
+        readers, owner = [connect(outside.sockets) for _ in range(8)], connect(place.state)
+        for s in [*readers, owner]:
+            say(s, "ping")
+            expect(hear(s)["ok"], "ping")
+        os.kill(place.daemon.pid, signal.SIGSTOP)
+        for s in [*readers, owner]:
+            say(s, "programs")
+        os.kill(place.daemon.pid, signal.SIGCONT)
+        answers = [hear(s) for s in readers]
+        expect(hear(owner)["ok"], "the owner's programs")
+        expect(answers[0]["ok"], f"the first reader's programs: {answers[0]}")
+        refused = [a["error"]["message"] for a in answers if not a["ok"]]
+        expect(refused and all("for another reader: ask again" in text for text in refused), f"the other readers': {answers}")
+        for s in [*readers, owner]:
+            s.close()
+
+
 def test_a_folder_that_is_not_theirs(place):
     """A socket in a folder to which others may write could be anyone's."""
     with Outside(place) as outside:
@@ -204,4 +245,4 @@ def test_wrong_settings(place):
 
 if os.geteuid() != 0:
     lab.skip("only root can play other users")
-lab.main(test_reading, test_unblinded, test_who_may, test_a_folder_that_is_not_theirs, test_wrong_settings)
+lab.main(test_reading, test_unblinded, test_who_may, test_counting_is_left_to_the_owner, test_a_folder_that_is_not_theirs, test_wrong_settings)
