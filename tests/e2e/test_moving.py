@@ -179,4 +179,5 @@ def test_refused(place):
         expect("is shared between hosts" in run.stderr, run.stderr)
 
 
-lab.main(test_killed_and_started_again, test_stopped_and_moved, test_both_at_once, test_frozen_and_taken_over, test_refused)
+if __name__ == "__main__":
+    lab.main(test_killed_and_started_again, test_stopped_and_moved, test_both_at_once, test_frozen_and_taken_over, test_refused)
