@@ -403,26 +403,29 @@ int submit_run(const struct submit_options *o, enum exit_code *code, struct err 
     const char *path = real == NULL ? named : real;
     *code = EXIT_OK;
     int rc = rpc_state_folder(&state, err);
-    if (rc == 0 && file_kind_at(o->path) != FILE_REGULAR) {
+    if (rc != 0) {
+        goto out;
+    }
+    if (file_kind_at(o->path) != FILE_REGULAR) {
         rc = file_kind_at(o->path) == FILE_ABSENT
                  ? err_set(err, ERR_NOT_FOUND, "%s: no such file", o->path)
                  : err_set(err, ERR_INVALID, "%s is not a file", o->path);
+        goto out;
     }
-    if (rc == 0) {
-        rc = look_first(path, state, o->run, &allowed, err);
+    if ((rc = look_first(path, state, o->run, &allowed, err)) != 0 ||
+        (rc = hand_in(path, &allowed, state, &result, err)) != 0) {
+        goto out;
     }
-    if (rc == 0) {
-        rc = hand_in(path, &allowed, state, &result, err);
-    }
-    if (rc == 0 && o->json && !o->wait) {
+    if (o->json && !o->wait) {
         print_json(result);
-    } else if (rc == 0 && !o->json) {
+    } else if (!o->json) {
         print_submitted(result);
         (void)fflush(stdout);
     }
-    if (rc == 0 && o->wait) {
+    if (o->wait) {
         rc = wait_for_verdict(o, state, member_text(result, "program", ""), code, err);
     }
+out:
     cJSON_Delete(result);
     free(real);
     free(named);

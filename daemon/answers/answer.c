@@ -404,25 +404,23 @@ static int answer_unblind(struct answer_context *ctx, const cJSON *params, cJSON
 {
     struct hosted *h = NULL;
     const char *reason = NULL;
-    int rc = answer_find_named(ctx->shell, params, &h, err);
-    if (rc == 0) {
-        rc = json_get_string(params, "reason", &reason, err);
+    if (answer_find_named(ctx->shell, params, &h, err) != 0 ||
+        json_get_string(params, "reason", &reason, err) != 0) {
+        return err->code;
     }
-    if (rc == 0 && reason[strspn(reason, " \t\n")] == '\0') {
-        rc = err_set(err, ERR_USAGE, "an unblinding needs a reason: it is journalled and printed");
+    if (reason[strspn(reason, " \t\n")] == '\0') {
+        return err_set(err, ERR_USAGE,
+                       "an unblinding needs a reason: it is journalled and printed");
     }
-    if (rc != 0) {
-        return rc;
+    const bool already = h->status.unblinded || h->status.unsealed;
+    if (!already && request(ctx, CORE_UNBLIND, h, 0, reason, err) != 0) {
+        return err->code;
     }
-    bool already = h->status.unblinded || h->status.unsealed;
-    rc = already ? 0 : request(ctx, CORE_UNBLIND, h, 0, reason, err);
-    if (rc == 0) {
-        *result = json_object();
-        json_put_string(*result, "program", h->id);
-        json_put_bool(*result, "unblinded", true);
-        json_put_bool(*result, "already", already);
-    }
-    return rc;
+    *result = json_object();
+    json_put_string(*result, "program", h->id);
+    json_put_bool(*result, "unblinded", true);
+    json_put_bool(*result, "already", already);
+    return 0;
 }
 
 /* With "kill" every attempt gets SIGTERM first; without it the workers go on and the next daemon

@@ -74,19 +74,18 @@ static int check_amended(const struct plan_program *now, const struct plan_progr
 static int read_then(struct amend_job *j)
 {
     struct amend_prepared *p = j->prepared;
-    int rc = file_read(j->path, LAYOUT_GRID_MAX, &p->text, &j->err);
-    if (rc == 0) { /* parses the bytes that were read: an editor may be changing the file */
-        rc = bundle_parse_text(&p->text, j->now->origin, &p->bundle, &j->err);
+    /* Parses the bytes that were read: an editor may be changing the file. */
+    if (file_read(j->path, LAYOUT_GRID_MAX, &p->text, &j->err) != 0 ||
+        bundle_parse_text(&p->text, j->now->origin, &p->bundle, &j->err) != 0 ||
+        check_amended(j->now->program, p->bundle->program, &j->err) != 0) {
+        return j->err.code;
     }
-    if (rc == 0) {
-        rc = check_amended(j->now->program, p->bundle->program, &j->err);
+    if (!program_same_run(p->bundle->program, j->now->program)) {
+        return err_set(&j->err, ERR_REFUSED,
+                       "its [run] differs, too, and an amendment does not cover [run]: `preregd "
+                       "submit` of the present program changes it");
     }
-    if (rc == 0 && !program_same_run(p->bundle->program, j->now->program)) {
-        rc = err_set(&j->err, ERR_REFUSED,
-                     "its [run] differs, too, and an amendment does not cover [run]: `preregd "
-                     "submit` of the present program changes it");
-    }
-    return rc;
+    return 0;
 }
 
 /* condition -> stage -> solved params, from the workers' descriptions; or NULL. */

@@ -122,12 +122,11 @@ static int make_text(const cJSON *params, char **text, struct err *err)
     const char *reason = NULL;
     bool lose = false;
     struct digest digest;
-    int rc = json_opt_string(params, "receipt", &receipt, err);
-    rc = rc == 0 ? json_opt_string(params, "sums", &sums, err) : rc;
-    rc = rc == 0 ? json_opt_string(params, "reason", &reason, err) : rc;
-    rc = rc == 0 ? json_opt_bool(params, "lose", &lose, err) : rc;
-    if (rc != 0) {
-        return rc;
+    if (json_opt_string(params, "receipt", &receipt, err) != 0 ||
+        json_opt_string(params, "sums", &sums, err) != 0 ||
+        json_opt_string(params, "reason", &reason, err) != 0 ||
+        json_opt_bool(params, "lose", &lose, err) != 0) {
+        return err->code;
     }
     if ((receipt != NULL && strlen(receipt) > RECEIPT_TEXT_MAX) ||
         (reason != NULL && strlen(reason) > REASON_MAX)) {

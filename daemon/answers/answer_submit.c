@@ -82,9 +82,10 @@ static int check_signer(struct submit_job *j, const struct lock *lock)
     char *allowed = NULL;
     struct signature_check signer = {0};
     int rc = signature_allowed_signers(NULL, &allowed, &j->err);
-    if (rc == 0) {
-        rc = lock_check_signer(j->bundle->program, lock, allowed, &signer, &j->err);
+    if (rc != 0) {
+        return rc;
     }
+    rc = lock_check_signer(j->bundle->program, lock, allowed, &signer, &j->err);
     if (rc == 0 && signer.valid && allowed != NULL) {
         strbuf_addf(&j->notes, "the lock is signed by %s (%s), allowed by the daemon's %s\n",
                     signer.principal != NULL ? signer.principal : "a key", signer.fingerprint,
@@ -475,24 +476,23 @@ static int add_program(struct submit_job *j, struct hosted **out, bool *is_new)
     struct digest root;
     struct store_program row;
     struct arena texts;
-    int rc = pump_is_well(j->shell->pump, &j->err) ? 0 : j->err.code;
-    if (rc == 0) {
-        rc = digest_from_hex(j->bundle->lock->root, &root, &j->err);
-    }
-    if (rc != 0) {
-        return rc;
+    if (!pump_is_well(j->shell->pump, &j->err) ||
+        digest_from_hex(j->bundle->lock->root, &root, &j->err) != 0) {
+        return j->err.code;
     }
     arena_init(&texts);
-    rc = find_row(j, &root, &texts, &row, is_new);
-    if (rc == 0) {
-        struct hosted *h = hosted_new(row.no, j->shell->state, j->id);
-        h->bundle = bundle_ref(j->bundle);
-        *out = h;
-        rc = shell_add_program(j->shell, h, &row, &j->err);
+    int rc = find_row(j, &root, &texts, &row, is_new);
+    if (rc != 0) {
+        goto out;
     }
+    struct hosted *h = hosted_new(row.no, j->shell->state, j->id);
+    h->bundle = bundle_ref(j->bundle);
+    *out = h;
+    rc = shell_add_program(j->shell, h, &row, &j->err);
     if (rc == 0) {
         load_forget_unloaded(j->shell, j->id);
     }
+out:
     arena_release(&texts);
     return rc;
 }

@@ -91,17 +91,10 @@ int bundle_load_own(const char *folder, const char *origin, struct bundle **out,
     char *program_path = path_join(folder, LAYOUT_GRID);
     *out = NULL;
     int rc = bundle_parse(program_path, origin, &b, err);
-    if (rc == 0) {
-        rc = lock_read_amended(folder, &b->lock, err);
-    }
-    if (rc == 0) {
-        rc = lock_verify(b->program, b->lock, LOCK_PLAN, NULL, NULL, err);
-    }
-    if (rc == 0) {
-        rc = check_signers(b, err);
-    }
     free(program_path);
-    if (rc != 0) {
+    if (rc != 0 || (rc = lock_read_amended(folder, &b->lock, err)) != 0 ||
+        (rc = lock_verify(b->program, b->lock, LOCK_PLAN, NULL, NULL, err)) != 0 ||
+        (rc = check_signers(b, err)) != 0) {
         bundle_unref(b);
         return rc;
     }

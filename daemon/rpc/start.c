@@ -100,31 +100,26 @@ int rpc_start_daemon(const char *state_folder, struct err *err)
 {
     struct strbuf own = STRBUF_INIT;
     pid_t pid = -1;
-    int rc = path_of_self(&own, err);
-    if (rc == 0) {
-        rc = dir_make_durable(state_folder, 0700, err);
+    if (path_of_self(&own, err) != 0 || dir_make_durable(state_folder, 0700, err) != 0 ||
+        dir_check_private(state_folder, err) != 0) {
+        strbuf_release(&own);
+        return err->code;
     }
-    if (rc == 0) {
-        rc = dir_check_private(state_folder, err);
+    char *program = path_join(own.buf, "preregd");
+    char *local = tenure_local_folder(state_folder);
+    char *log = path_join(local, LAYOUT_LOG);
+    int why = 0;
+    int rc;
+    if (setenv("PREREGD_STATE", state_folder, 1) != 0) {
+        rc = err_set_errno(err, errno, "set PREREGD_STATE");
+    } else if ((why = spawn_daemon(program, log, &pid)) != 0) {
+        rc = err_set_errno(err, why, "start %s", program);
+    } else {
+        rc = wait_until_it_answers(state_folder, log, pid, err);
     }
-    if (rc == 0) {
-        char *program = path_join(own.buf, "preregd");
-        char *local = tenure_local_folder(state_folder);
-        char *log = path_join(local, LAYOUT_LOG);
-        rc = setenv("PREREGD_STATE", state_folder, 1) == 0
-                 ? 0
-                 : err_set_errno(err, errno, "set PREREGD_STATE");
-        int why = rc == 0 ? spawn_daemon(program, log, &pid) : 0;
-        if (why != 0) {
-            rc = err_set_errno(err, why, "start %s", program);
-        }
-        if (rc == 0) {
-            rc = wait_until_it_answers(state_folder, log, pid, err);
-        }
-        free(program);
-        free(log);
-        free(local);
-    }
+    free(program);
+    free(log);
+    free(local);
     strbuf_release(&own);
     return rc;
 }

@@ -59,19 +59,20 @@ static int remove_linked(const struct removal *j, struct err *err)
     if (real == NULL && errno != ENOENT) {
         return err_set_errno(err, errno, "%s", j->cells);
     }
-    int rc = real == NULL ? 0 : check_target(j, real, err);
-    rc = rc == 0 && real != NULL ? remove_beside(real, err) : rc;
-    rc = rc == 0 && real != NULL ? dir_remove(real, err) : rc;
-    if (rc == 0 && real != NULL) {
+    int rc = 0;
+    if (real != NULL) {
         char *folder = path_folder(real);
-        (void)rmdir(folder); /* WORK/ID: stays where something else is in it */
+        if ((rc = check_target(j, real, err)) == 0 && (rc = remove_beside(real, err)) == 0 &&
+            (rc = dir_remove(real, err)) == 0) {
+            (void)rmdir(folder); /* WORK/ID: stays where something else is in it */
+        }
         free(folder);
     }
-    if (rc == 0 && unlink(j->cells) != 0) {
-        rc = err_set_errno(err, errno, "%s", j->cells);
-    }
     free(real);
-    return rc;
+    if (rc != 0) {
+        return rc;
+    }
+    return unlink(j->cells) == 0 ? 0 : err_set_errno(err, errno, "%s", j->cells);
 }
 
 static void on_work(struct job *job)

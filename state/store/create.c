@@ -105,18 +105,12 @@ int create_tables(struct store *store, const struct plan_program *p, const struc
                   uint32_t *no, struct err *err)
 {
     assert(store != NULL && p != NULL && sp != NULL && no != NULL);
-    int rc = insert_program(store, sp, no, err);
-    if (rc == 0) {
-        rc = insert_stages(store, p, *no, err);
-    }
-    if (rc == 0) {
-        rc = insert_cells(store, p, *no, err);
-    }
-    if (rc == 0) {
-        rc = insert_tasks(store, p, *no, err);
+    if (insert_program(store, sp, no, err) != 0 || insert_stages(store, p, *no, err) != 0 ||
+        insert_cells(store, p, *no, err) != 0 || insert_tasks(store, p, *no, err) != 0) {
+        return err->code;
     }
     /* A journal that is replayed says itself which checks there were, and in which order. */
-    return rc == 0 && !store->replaying ? store_apparatus_sync(store, *no, p, err) : rc;
+    return store->replaying ? 0 : store_apparatus_sync(store, *no, p, err);
 }
 
 int create_first_row(struct store *store, const struct plan_program *p,
@@ -211,21 +205,12 @@ int store_program_create(struct store *store, const struct plan_program *p,
         sp.behind_ms = submission->locked.ms - sp.submitted.ms;
         sp.submitted = submission->locked;
     }
-    int rc = refuse_known(store, &submission->root, err);
-    if (rc == 0) {
-        rc = clear_leftover(store, submission->id, err);
+    if (refuse_known(store, &submission->root, err) != 0 ||
+        clear_leftover(store, submission->id, err) != 0 || store_begin(store, err) != 0) {
+        return err->code;
     }
-    if (rc == 0) {
-        rc = store_begin(store, err);
-    }
-    if (rc != 0) {
-        return rc;
-    }
-    rc = create_tables(store, p, &sp, no, err);
-    if (rc == 0) {
-        rc = create_first_row(store, p, &sp, *no, err);
-    }
-    if (rc != 0) {
+    if (create_tables(store, p, &sp, no, err) != 0 ||
+        create_first_row(store, p, &sp, *no, err) != 0) {
         store_rollback(store);
         return err_wrap(err, "submit %s", submission->id);
     }
