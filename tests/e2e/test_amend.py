@@ -6,9 +6,9 @@ import json
 import os
 import shutil
 
-import lab
-from amending import amend, gate, raw, raw_prepare, read, refused, submit, submitted, task_of, text_of
-from lab import ANY, INVALID, LOCK, OK, equal, expect
+from lib import lab
+from lib.amending import amend, gate, raw, raw_prepare, read, refused, submit, submitted, task_of, text_of
+from lib.lab import ANY, INVALID, LOCK, OK, equal, expect
 
 
 def test_two_amendments(place):

@@ -6,9 +6,9 @@ import json
 import os
 import shutil
 
-import lab
-from amending import amend, gate, read, submitted, task_of, unloaded
-from lab import OK, equal, expect
+from lib import lab
+from lib.amending import amend, gate, read, submitted, task_of, unloaded
+from lib.lab import OK, equal, expect
 
 PRELOAD = os.path.join(os.path.dirname(os.path.abspath(lab.sys.argv[1])), "tests", "e2e_daemon_preload.so")
 

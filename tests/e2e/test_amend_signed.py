@@ -6,10 +6,10 @@ import os
 import shutil
 import threading
 
-import lab
-from amending import BAND, GRID, amend, fingerprints, gate, lock_signature, raw_amend, read, resigned, serve_again, submitted, unloaded
-from lab import ANY, LOCK, OK, equal, expect
-from signers import allow, key
+from lib import lab
+from lib.amending import BAND, GRID, amend, fingerprints, gate, lock_signature, raw_amend, read, resigned, serve_again, submitted, unloaded
+from lib.lab import ANY, LOCK, OK, equal, expect
+from lib.signers import allow, key
 
 REQUIRED = '[lock]\nsign = "required"\n'
 

@@ -6,10 +6,10 @@ import json
 import os
 import shutil
 
-import lab
-from forging import forge
-from lab import ANY, LOCK, OK, equal, expect
-from two_arms import DESIGN, READING
+from lib import lab
+from lib.forging import forge
+from lib.lab import ANY, LOCK, OK, equal, expect
+from lib.two_arms import DESIGN, READING
 
 GRID = """[program]
 name = "checked"
@@ -37,7 +37,7 @@ TRAINED = [f"arm={a},seed={s}/train" for a in "ab" for s in (1, 2)]
 def program(place, skill, held=False):
     """Submitted to a daemon that serves; the reference model scores `skill`."""
     place.write("checked/reference/model.json", json.dumps({"skill": skill}))
-    shutil.copy2(os.path.join(lab.HERE, "apparatus_worker.py"), place.path("checked"))
+    shutil.copy2(os.path.join(lab.LIB, "apparatus_worker.py"), place.path("checked"))
     grid = place.write("checked/grid.toml", GRID.format(hold=place.path("hold")))
     if held:
         place.write("hold", "")
@@ -335,7 +335,7 @@ def test_amended_while_it_runs(place):
 def test_clock(place):
     """A lock from the future is refused before anything is started for it."""
     place.write("checked/reference/model.json", json.dumps({"skill": 0.7}))
-    shutil.copy2(os.path.join(lab.HERE, "apparatus_worker.py"), place.path("checked"))
+    shutil.copy2(os.path.join(lab.LIB, "apparatus_worker.py"), place.path("checked"))
     grid = place.write("checked/grid.toml", GRID.format(hold=place.path("hold")))
     place.ctl("lock", grid)
     with open(grid + ".lock", encoding="utf-8") as f:

@@ -5,8 +5,8 @@ import json
 import os
 import shutil
 
-import lab
-from lab import ANY, INVALID, LOCK, OK, equal, expect
+from lib import lab
+from lib.lab import ANY, INVALID, LOCK, OK, equal, expect
 
 PROGRAMS = os.path.join(lab.TOP, "ops/programs")
 PAPERS = (("below_the_floor", "below_the_floor/grid.toml"), ("active_vs_total", "active_vs_total/grid.toml"),

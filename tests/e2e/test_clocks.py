@@ -5,8 +5,8 @@ import json
 import os
 import sys
 
-import lab
-from lab import LOCK, OK, equal, expect
+from lib import lab
+from lib.lab import LOCK, OK, equal, expect
 
 GRID = """[program]
 name = "clocked"

@@ -5,9 +5,9 @@ import os
 import shutil
 import sqlite3
 
-import lab
-import rogue
-from lab import ANY, LOCK, OK, equal, expect
+from lib import lab
+from lib import rogue
+from lib.lab import ANY, LOCK, OK, equal, expect
 
 WAITING = "mode=wait,seed=1/probe"
 KEPT = ("grid.toml", "grid.toml.lock")

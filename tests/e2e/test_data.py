@@ -7,8 +7,8 @@ import pty
 import shutil
 import subprocess
 
-import lab
-from lab import SHARED, equal, expect
+from lib import lab
+from lib.lab import SHARED, equal, expect
 
 USAGE, BAD_DATA = 64, 65
 PARAMS = {"layers": 1, "width": 32, "heads": 2, "ffn": 48, "context": 32, "batch_tokens": 512, "lr": 0.003, "seed": 3,

@@ -9,10 +9,10 @@ import shutil
 import subprocess
 import time
 
-import lab
-import rogue
-from disks import SmallDisk
-from lab import ANY, OK, equal, expect
+from lib import lab
+from lib import rogue
+from lib.disks import SmallDisk
+from lib.lab import ANY, OK, equal, expect
 
 
 def submitted(place):

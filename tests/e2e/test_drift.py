@@ -4,9 +4,9 @@
 import os
 import time
 
-import lab
-import rogue
-from lab import LOCK, OK, equal, expect
+from lib import lab
+from lib import rogue
+from lib.lab import LOCK, OK, equal, expect
 
 # A second stage, which is spawned when the first is done.
 SECOND = """

@@ -12,9 +12,9 @@ import json
 import os
 import tarfile
 
-import lab
-from forging import forge
-from lab import ANY, LOCK, equal, expect
+from lib import lab
+from lib.forging import forge
+from lib.lab import ANY, LOCK, equal, expect
 
 NOTE = "verdict.json lacks effects and first_error, as earlier versions wrote it"
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-import lab
+from lib import lab
 
 FOLDERS = os.path.join(lab.HERE, "fooled")
 COMMAND_SECONDS = 300  # a limit against hanging, not a measurement

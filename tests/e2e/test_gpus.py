@@ -9,10 +9,10 @@ import signal
 import subprocess
 import time
 
-import lab
-import workers
-from lab import INVALID, OK, equal, expect
-from two_arms import DESIGN, READING
+from lib import lab
+from lib import workers
+from lib.lab import INVALID, OK, equal, expect
+from lib.two_arms import DESIGN, READING
 
 A, B = "GPU-aaaaaaaa-1111-2222-3333-444455556666", "GPU-bbbbbbbb-1111-2222-3333-444455556666"
 GIB = 1 << 30
@@ -30,7 +30,7 @@ def program(place, run, pin="", env="", name="gpus"):
     """Locked; two arms in two replicates: four tasks of train, which wait for release(), and four of score."""
     folder = place.path(name)
     os.makedirs(folder)
-    shutil.copy2(os.path.join(lab.HERE, "gpu_worker.py"), folder)
+    shutil.copy2(os.path.join(lab.LIB, "gpu_worker.py"), folder)
     grid = place.write(f"{name}/grid.toml", f"""[program]
 name = "{name}"
 schema = 1
@@ -327,7 +327,7 @@ def test_pytorch(place):
     if subprocess.run(["python3", "-c", probe], capture_output=True).returncode != 0:
         lab.skip("python3 has no PyTorch that uses the GPU")
     folder = os.path.dirname(place.prepare("python_worker", place.path("torch")))
-    shutil.copy2(os.path.join(lab.HERE, "gpu_worker.py"), folder)
+    shutil.copy2(os.path.join(lab.LIB, "gpu_worker.py"), folder)
     grid = place.write("torch/grid.toml", TORCH.format(design=DESIGN, reading=READING.format(), path=os.environ["PATH"]))
     place.ctl("lock", grid, "--replace")
     equal(trained(place, grid, 0), trained(place, grid, 1), "weights of the plain run and of the one with a death")

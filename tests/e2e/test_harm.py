@@ -11,11 +11,11 @@ import random
 import time
 from collections import Counter
 
-import disks
-import harm
-import lab
-from harms import HARMS
-from lab import expect
+from lib import disks
+from lib import harm
+from lib import lab
+from lib.harms import HARMS
+from lib.lab import expect
 
 SHORT = ("daemon_writes", "shim_writes", "rebuild", "shutdown", "clocks", "moved_state", "daemon_read_only")
 TRIES = 16  # some draws are past the last call of a short command

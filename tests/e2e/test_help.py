@@ -6,8 +6,8 @@ import re
 import shutil
 import subprocess
 
-import lab
-from lab import equal, expect
+from lib import lab
+from lib.lab import equal, expect
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COMPLETION = os.path.join(ROOT, "ops", "completions", "preregctl.bash")

@@ -5,9 +5,9 @@ import json
 import os
 import subprocess
 
-import lab
-import rogue
-from lab import OK, equal, expect
+from lib import lab
+from lib import rogue
+from lib.lab import OK, equal, expect
 
 BROKEN = """#!/bin/sh
 echo "prereg-shim: error while loading shared libraries: libgone.so.1" >&2

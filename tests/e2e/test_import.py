@@ -9,8 +9,8 @@ import os
 import random
 import shutil
 
-import lab
-from lab import ANY, INDETERMINATE, INVALID, LOCK, OK, USAGE, VOID, equal, expect
+from lib import lab
+from lib.lab import ANY, INDETERMINATE, INVALID, LOCK, OK, USAGE, VOID, equal, expect
 
 PAPER = os.path.join(lab.TOP, "ops/programs/below_the_floor")
 

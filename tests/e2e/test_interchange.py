@@ -6,8 +6,8 @@ import os
 import shutil
 import subprocess
 
-import lab
-from lab import SHARED, equal, expect
+from lib import lab
+from lib.lab import SHARED, equal, expect
 
 USAGE, DATA, UNMEASURABLE = 64, 65, 69
 SMALL = {"layers": 1, "width": 32, "heads": 2, "ffn": 48, "context": 64, "batch_tokens": 512, "lr": 0.003, "seed": 3,

@@ -5,10 +5,10 @@ import json
 import os
 import shutil
 
-import lab
-import rogue
-import signers
-from lab import LOCK, OK, equal, expect
+from lib import lab
+from lib import rogue
+from lib import signers
+from lib.lab import LOCK, OK, equal, expect
 
 MEMBERS = {
     "status": {"daemon", "programs"},

@@ -8,8 +8,8 @@ import os
 import random
 import time
 
-import lab
-from lab import OK, equal, expect
+from lib import lab
+from lib.lab import OK, equal, expect
 
 KILLS_PER_TASK = 2  # under the crash budget, and never three restarts in a row without progress
 DAEMON_KILLS_MAX = 8

@@ -5,12 +5,12 @@ import os
 import subprocess
 import sys
 
-import lab
-from lab import equal, expect
+from lib import lab
+from lib.lab import equal, expect
 
 FILE = """import sys
 sys.path.insert(0, {here!r})
-import lab
+from lib import lab
 def test_passes(place):
     pass
 def test_fails(place):

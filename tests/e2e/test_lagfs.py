@@ -7,9 +7,9 @@ import os
 import sys
 import time
 
-import lab
-from hosts import DELAY_MS, Hosts
-from lab import equal, expect
+from lib import lab
+from lib.hosts import DELAY_MS, Hosts
+from lib.lab import equal, expect
 
 BIN = os.path.abspath(sys.argv[1])
 DELAY = DELAY_MS / 1000

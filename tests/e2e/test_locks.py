@@ -7,9 +7,9 @@ import os
 import shutil
 import subprocess
 
-import lab
-from lab import ANY, LOCK, OK, USAGE, equal, expect
-from signers import allow, authority, key, stamp, tool
+from lib import lab
+from lib.lab import ANY, LOCK, OK, USAGE, equal, expect
+from lib.signers import allow, authority, key, stamp, tool
 
 
 def prepare(place):

@@ -6,9 +6,9 @@ import os
 import shutil
 import subprocess
 
-import lab
-import rogue
-from lab import ANY, INDETERMINATE, INVALID, LOCK, NO_DAEMON, OK, USAGE, equal, expect
+from lib import lab
+from lib import rogue
+from lib.lab import ANY, INDETERMINATE, INVALID, LOCK, NO_DAEMON, OK, USAGE, equal, expect
 
 
 def submit(place, name, modes, run="", **more):

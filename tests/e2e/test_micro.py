@@ -4,8 +4,8 @@
 import json
 import os
 
-import lab
-from lab import LOCK, OK, equal, expect
+from lib import lab
+from lib.lab import LOCK, OK, equal, expect
 
 
 def locked(place, grid=None):

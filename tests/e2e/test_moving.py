@@ -8,10 +8,10 @@ import signal
 import sys
 import time
 
-import lab
-import rogue
-from hosts import Hosts
-from lab import ANY, NO_DAEMON, OK, USAGE, equal, expect
+from lib import lab
+from lib import rogue
+from lib.hosts import Hosts
+from lib.lab import ANY, NO_DAEMON, OK, USAGE, equal, expect
 
 MOVED = 8
 BIN = os.path.abspath(sys.argv[1])

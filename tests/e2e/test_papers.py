@@ -7,8 +7,8 @@ import os
 import subprocess
 import sys
 
-import lab
-from lab import equal, expect
+from lib import lab
+from lib.lab import equal, expect
 
 PROGRAMS = os.path.join(lab.TOP, "ops/programs")
 

@@ -5,8 +5,8 @@ import json
 import os
 import subprocess
 
-import lab
-from lab import OK, expect, equal
+from lib import lab
+from lib.lab import OK, expect, equal
 
 NEEDS_SHARED = ("below_the_floor", "below_the_floor_small", "active_vs_total", "active_vs_total_small", "holding_fixed",
                 "holding_fixed_small")

@@ -8,9 +8,9 @@ import shutil
 import signal
 import sys
 
-import lab
-from lab import LOCK, OK, equal, expect
-from workers import finish_killing, workers
+from lib import lab
+from lib.lab import LOCK, OK, equal, expect
+from lib.workers import finish_killing, workers
 
 FAKE = os.path.join(lab.TOP, "tests/unit/worker/python/fake_lm_eval.py")
 

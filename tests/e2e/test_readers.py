@@ -12,9 +12,9 @@ import stat
 import subprocess
 import tempfile
 
-import lab
-import rogue
-from lab import ANY, INVALID, NO_DAEMON, OK, equal, expect
+from lib import lab
+from lib import rogue
+from lib.lab import ANY, INVALID, NO_DAEMON, OK, equal, expect
 
 GROUP = "games"
 MEMBER, STRANGER = 51234, 51235  # uids that need no name

@@ -4,8 +4,8 @@
 import json
 import os
 
-import lab
-from lab import OK, equal, expect
+from lib import lab
+from lib.lab import OK, equal, expect
 
 ITEMS = {"winogrande": 1267, "hellaswag": 200, "arc_easy": 300, "copa": 100}
 

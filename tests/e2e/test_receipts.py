@@ -8,11 +8,11 @@ import re
 import shutil
 import subprocess
 
-import lab
-from forging import forge
-import signers
-from lab import ANY, LOCK, OK, equal, expect
-from two_arms import DESIGN, READING
+from lib import lab
+from lib.forging import forge
+from lib import signers
+from lib.lab import ANY, LOCK, OK, equal, expect
+from lib.two_arms import DESIGN, READING
 
 GRID = """[program]
 name = "receipted"
@@ -46,7 +46,7 @@ def prepare(place):
     for name in ("PREREGD_ALLOWED_SIGNERS", "SSH_AUTH_SOCK", "SSH_ASKPASS_REQUIRE"):
         place.env.pop(name, None)
     place.write("p/reference/model.json", json.dumps({"skill": 0.705}))
-    shutil.copy2(os.path.join(lab.HERE, "apparatus_worker.py"), place.path("p"))
+    shutil.copy2(os.path.join(lab.LIB, "apparatus_worker.py"), place.path("p"))
     place.write("hold", "")
     return place.write("p/grid.toml", GRID.format(hold=place.path("hold")))
 

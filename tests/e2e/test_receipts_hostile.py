@@ -11,8 +11,8 @@ import subprocess
 import tarfile
 import unicodedata
 
-import lab
-from lab import ANY, LOCK, OK, equal, expect
+from lib import lab
+from lib.lab import ANY, LOCK, OK, equal, expect
 
 MICRO = os.path.join(lab.TOP, "ops/programs/micro/grid.toml")
 

@@ -7,8 +7,8 @@ import os
 import shutil
 import signal
 
-import lab
-from lab import OK, equal, expect
+from lib import lab
+from lib.lab import OK, equal, expect
 
 HEAD = """[program]
 name = "referred"

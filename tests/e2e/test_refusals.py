@@ -7,9 +7,9 @@ import shutil
 import socket
 import subprocess
 
-import lab
-import rogue
-from lab import ANY, INVALID, LOCK, NO_DAEMON, OK, USAGE, equal, expect
+from lib import lab
+from lib import rogue
+from lib.lab import ANY, INVALID, LOCK, NO_DAEMON, OK, USAGE, equal, expect
 
 
 def lines(run):

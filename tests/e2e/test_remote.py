@@ -12,9 +12,9 @@ import socket
 import subprocess
 import sys
 
-import lab
-import rogue
-from lab import ANY, NO_DAEMON, OK, USAGE, equal, expect
+from lib import lab
+from lib import rogue
+from lib.lab import ANY, NO_DAEMON, OK, USAGE, equal, expect
 
 # Notes how it was called, then does what sshd does with the command.
 STAND_IN = """#!/bin/sh

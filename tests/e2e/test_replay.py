@@ -4,8 +4,8 @@
 import json
 import os
 
-import lab
-from lab import ANY, INDETERMINATE, INVALID, OK, VOID, equal, expect
+from lib import lab
+from lib.lab import ANY, INDETERMINATE, INVALID, OK, VOID, equal, expect
 
 PAPER = os.path.join(lab.TOP, "ops/programs/below_the_floor")
 MICRO = os.path.join(lab.TOP, "ops/programs/micro/grid.toml")

@@ -5,9 +5,9 @@ is missing, and the report comes once it can."""
 import json
 import os
 
-import lab
-from lab import OK, equal, expect
-from two_arms import DESIGN, READING
+from lib import lab
+from lib.lab import OK, equal, expect
+from lib.two_arms import DESIGN, READING
 
 GRID = """[program]
 name = "reporting"

@@ -7,9 +7,9 @@ import shutil
 import signal
 import subprocess
 
-import lab
-from lab import ANY, LOCK, OK, equal, expect
-from two_arms import DESIGN, READING
+from lib import lab
+from lib.lab import ANY, LOCK, OK, equal, expect
+from lib.two_arms import DESIGN, READING
 
 GRID = """[program]
 name = "again"
@@ -41,7 +41,7 @@ def close(place, name):
 def submitted(place):
     folder = place.path("again")
     place.write("again/words.txt", "Once upon a time.\n")
-    shutil.copy2(os.path.join(lab.HERE, "rerun_worker.py"), folder)
+    shutil.copy2(os.path.join(lab.LIB, "rerun_worker.py"), folder)
     grid = place.write("again/grid.toml", GRID.format(gates=folder))
     place.ctl("lock", grid)
     place.serve()

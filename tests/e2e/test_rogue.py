@@ -5,9 +5,9 @@ import json
 import os
 import time
 
-import lab
-import rogue
-from lab import INDETERMINATE, OK, VOID, equal, expect
+from lib import lab
+from lib import rogue
+from lib.lab import INDETERMINATE, OK, VOID, equal, expect
 
 FAST = """[run.probe]
 crashes = 2

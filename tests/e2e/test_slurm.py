@@ -10,10 +10,10 @@ import signal
 import sys
 import time
 
-import lab
-import slurm_cluster
-from lab import OK, equal, expect
-from slurm_cluster import Cluster
+from lib import lab
+from lib import slurm_cluster
+from lib.lab import OK, equal, expect
+from lib.slurm_cluster import Cluster
 
 RUNNING = ("RUNNING", "COMPLETING")
 KILLS_PER_TASK = 2  # under the crash budget

@@ -9,9 +9,9 @@ import subprocess
 import sys
 import time
 
-import lab
-import slurm_cluster
-from lab import ANY, INVALID, OK, USAGE, equal, expect
+from lib import lab
+from lib import slurm_cluster
+from lib.lab import ANY, INVALID, OK, USAGE, equal, expect
 
 
 def program(place, slurm="", stage=""):
@@ -154,7 +154,7 @@ def test_cluster_ends_with_its_test(place):
     script = place.write("dies.py", f"""
 import os, signal, sys
 sys.path.insert(0, {lab.HERE!r})
-import lab, slurm_cluster
+from lib import lab, slurm_cluster
 class Place(lab.Lab):
     def __init__(self):
         self.folder, self.env, self.state, self.daemon, self.keep = {place.folder!r}, dict(os.environ), "", None, False

@@ -7,8 +7,8 @@ import math
 import os
 import statistics
 
-import lab
-from lab import OK, equal, expect
+from lib import lab
+from lib.lab import OK, equal, expect
 
 MIX = {"tales": 0.75, "sums": 0.25}
 GRID = """[program]

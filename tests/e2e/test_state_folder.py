@@ -6,9 +6,9 @@ import os
 import signal
 import socket
 
-import lab
-import rogue
-from lab import ANY, NO_DAEMON, OK, USAGE, equal, expect
+from lib import lab
+from lib import rogue
+from lib.lab import ANY, NO_DAEMON, OK, USAGE, equal, expect
 
 
 def test_socket_is_made_again(place):

@@ -6,9 +6,9 @@ import json
 import os
 import shutil
 
-import lab
-from lab import OK, equal, expect
-from two_arms import DESIGN, READING
+from lib import lab
+from lib.lab import OK, equal, expect
+from lib.two_arms import DESIGN, READING
 
 PRELOAD = os.path.join(os.path.dirname(os.path.abspath(lab.sys.argv[1])), "tests", "e2e_daemon_preload.so")
 GRID = """[program]

@@ -5,8 +5,8 @@ import os
 import re
 import subprocess
 
-import lab
-from lab import ANY, OK, USAGE, equal, expect
+from lib import lab
+from lib.lab import ANY, OK, USAGE, equal, expect
 
 NAMES = ["minimal", "below_the_floor", "active_vs_total", "holding_fixed"]
 COMMAND = re.compile(r"^#   ((?:prereg|preregctl|preregd|prereg-data) [^#]*[^# ])", re.MULTILINE)

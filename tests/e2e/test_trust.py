@@ -9,9 +9,9 @@ import signal
 import subprocess
 import time
 
-import lab
-from amending import raw
-from lab import ANY, LOCK, OK, equal, expect
+from lib import lab
+from lib.amending import raw
+from lib.lab import ANY, LOCK, OK, equal, expect
 
 SECONDS = 120  # a limit against hanging
 

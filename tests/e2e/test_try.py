@@ -8,8 +8,8 @@ import shutil
 import signal
 import subprocess
 
-import lab
-from lab import ANY, OK, equal, expect
+from lib import lab
+from lib.lab import ANY, OK, equal, expect
 
 SECONDS = 120  # a limit against hanging
 WORKER = """#!/usr/bin/env python3

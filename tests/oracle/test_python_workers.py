@@ -10,9 +10,9 @@ import sys
 import oracle
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
-import lab  # noqa: E402
-from lab import OK, equal, expect  # noqa: E402
-from workers import finish_killing  # noqa: E402
+from lib import lab  # noqa: E402
+from lib.lab import OK, equal, expect  # noqa: E402
+from lib.workers import finish_killing  # noqa: E402
 
 VENV = os.path.dirname(sys.executable)
 HARNESS = os.path.join(VENV, "lm_eval")

@@ -18,7 +18,8 @@ import tempfile
 import time
 import traceback
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+LIB = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.dirname(LIB)
 TOP = os.path.dirname(os.path.dirname(HERE))
 SHARED = os.environ.get("PREREGD_SHARED", os.path.join(TOP, "..", "shared"))
 OWN = ("preregd", "preregctl", "prereg-shim", "prereg-report", "prereg-gpus")

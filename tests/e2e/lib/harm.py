@@ -10,9 +10,9 @@ import shutil
 import time
 from collections import Counter
 
-import lab
-from lab import OK, equal, expect
-from two_arms import DESIGN, READING
+from lib import lab
+from lib.lab import OK, equal, expect
+from lib.two_arms import DESIGN, READING
 
 GRID = """[program]
 name = "harmed"
@@ -47,7 +47,7 @@ class Scene:
         self.log = place.path("ran.log")
         os.makedirs(self.log + ".locks", exist_ok=True)
         os.makedirs(place.path("p"), exist_ok=True)
-        shutil.copy2(os.path.join(lab.HERE, "harm_worker.py"), place.path("p"))
+        shutil.copy2(os.path.join(lab.LIB, "harm_worker.py"), place.path("p"))
         for library in PRELOADED:
             shutil.copy2(os.path.join(os.path.dirname(os.path.abspath(lab.sys.argv[1])), "tests", library), place.bin)
         self.grid = place.write("p/grid.toml", GRID.format(log=self.log, run=f'work = "{work}"\n' if work else ""))

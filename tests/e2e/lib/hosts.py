@@ -11,8 +11,8 @@ import signal
 import subprocess
 import time
 
-import lab
-from lab import OK, expect
+from lib import lab
+from lib.lab import OK, expect
 
 DELAY_MS = 5000
 

@@ -3,7 +3,7 @@
 import os
 import shutil
 
-import lab
+from lib import lab
 
 GRID = """[program]
 name = "rogue"
@@ -57,7 +57,7 @@ def program(place, modes, budget=0.9, run="", stages="", slots=2):
     "wait" end once release() was called."""
     folder = place.path("rogue")
     os.makedirs(folder, exist_ok=True)
-    shutil.copy2(os.path.join(lab.HERE, "rogue_worker.py"), folder)
+    shutil.copy2(os.path.join(lab.LIB, "rogue_worker.py"), folder)
     text = GRID.format(modes=", ".join(f'"{m}"' for m in modes), first=modes[0], second=modes[1], budget=budget, run=run,
                        stages=stages, slots=slots, until=place.path("released"), sparse_gib=6 if lab.SPARSE == 1 else 1)
     grid = place.write("rogue/grid.toml", text)

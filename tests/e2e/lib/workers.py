@@ -4,7 +4,7 @@ import os
 import random
 import time
 
-import lab
+from lib import lab
 
 KILLS_PER_TASK = 2  # under the crash budget
 

@@ -6,9 +6,9 @@ import shutil
 import socket
 import subprocess
 
-import lab
-from lab import ANY, OK, expect
-from signers import tool
+from lib import lab
+from lib.lab import ANY, OK, expect
+from lib.signers import tool
 
 BAND = "0.85 <= ratio(fact.train.step_seconds, arm, 'b', 'a') <= 1.20"
 GRID = """[program]
@@ -50,7 +50,7 @@ priors = {{ wide = 0.02 }}
 
 
 def submitted(place, *lock, more="", edit=("", "")):
-    shutil.copy2(os.path.join(lab.HERE, "amend_worker.py"), place.write("p/none", "") and place.path("p"))
+    shutil.copy2(os.path.join(lab.LIB, "amend_worker.py"), place.write("p/none", "") and place.path("p"))
     grid = place.write("p/grid.toml", GRID.format(gates=place.path("gates"), band=BAND).replace(*edit) + more)
     os.makedirs(place.path("gates"), exist_ok=True)
     place.env["XDG_CONFIG_HOME"] = place.path("config")

@@ -9,9 +9,9 @@ import signal
 import subprocess
 import time
 
-from disks import Ext4, SmallDisk
-from harm import NotReached
-from lab import OK, equal, expect
+from lib.disks import Ext4, SmallDisk
+from lib.harm import NotReached
+from lib.lab import OK, equal, expect
 
 HOWS = ("kill", "fail", "quota", "eio", "short")
 N_TASKS = 8

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-import lab
+from lib import lab
 
 PROGRAMS = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "sbatch": "slurm-client", "scontrol": "slurm-client"}
 SBIN = "/usr/sbin:/sbin"
@@ -275,8 +275,8 @@ class Cluster:
         return {line.split("|")[0]: tuple(line.split("|")[1:]) for line in out.splitlines() if line.count("|") == 3}
 
     def __enter__(self):
-        self.watcher = subprocess.Popen([sys.executable, os.path.abspath(__file__), self.folder], stdin=subprocess.PIPE,
-                                        start_new_session=True)
+        self.watcher = subprocess.Popen([sys.executable, "-m", "lib.slurm_cluster", self.folder], cwd=lab.HERE,
+                                        stdin=subprocess.PIPE, start_new_session=True)
         try:
             for last in (False, False, True):
                 self.write_conf()

@@ -9,7 +9,7 @@ import subprocess
 import time
 import uuid
 
-import lab
+from lib import lab
 
 CLONE_NEWNS = 0x20000
 EXT4_IOC_SHUTDOWN = 0x8004587D
