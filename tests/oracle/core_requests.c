@@ -1,11 +1,11 @@
 /* What prereg-eval asks in a task of CORE, for tests/oracle/test_core.py.
  *
  *   core_requests TASK FOLDER TOKENIZER      a line of digests
- * (tests/unit/worker/eval/core_digest.h)
+ * (tests/unit/worker/eval/prompt/core_digest.h)
  */
 #include <stdio.h>
 
-#include "tests/unit/worker/eval/core_digest.h"
+#include "tests/unit/worker/eval/prompt/core_digest.h"
 
 static void print_digest(const char *key, const struct digest *d, const char *end)
 {

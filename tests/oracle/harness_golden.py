@@ -3,7 +3,7 @@
 
     harness_golden.py
 
-The model is a function of the request's texts (answer() below, the same in tests/unit/worker/eval/test_harness.c), so that files can
+The model is a function of the request's texts (answer() below, the same in tests/unit/worker/eval/harness/test_harness_files.c), so that files can
 be compared byte for byte, numbers and all.
 """
 
