@@ -173,6 +173,19 @@ static bool judge_answer(const struct tenure *holder, struct strbuf *answer,
     return found;
 }
 
+/* A cluster can be named only where there is accounting, while every job has its name. Where that
+ * fails the default cluster is asked: id, name and submit time together identify a job there, too.
+ * That it does not know the job says nothing, because it may be another cluster. */
+static bool is_of_default_cluster(const struct tenure *holder, struct tenure_evidence *e)
+{
+    struct strbuf squeue = STRBUF_INIT;
+    const bool found = holder->cluster[0] != '\0' &&
+                       ask_squeue(holder->job, "", &squeue) == SAID_LINES &&
+                       judge_answer(holder, &squeue, e);
+    strbuf_release(&squeue);
+    return found;
+}
+
 /* Accounting notes the end of a job while that still completes, its processes not all gone. So it
  * is asked only if the controller does not know the job, or has given its id to another one. */
 void slurm_job_ask(const struct tenure *holder, struct tenure_evidence *e)
@@ -182,7 +195,9 @@ void slurm_job_ask(const struct tenure *holder, struct tenure_evidence *e)
     e->job = TENURE_JOB_UNKNOWN;
     if (holder->job[0] != '\0' && holder->job_submitted[0] != '\0') {
         const enum said said = ask_squeue(holder->job, holder->cluster, &squeue);
-        const bool found = said == SAID_LINES && judge_answer(holder, &squeue, e);
+        const bool found = said == SAID_LINES     ? judge_answer(holder, &squeue, e)
+                           : said == SAID_NOTHING ? is_of_default_cluster(holder, e)
+                                                  : false;
         if (said != SAID_NOTHING && !found && ask_sacct(holder, &sacct) == SAID_LINES) {
             (void)judge_answer(holder, &sacct, e);
         }
@@ -207,7 +222,7 @@ void slurm_job_of_self(struct tenure *t)
     }
     copy_variable("SLURM_CLUSTER_NAME", t->cluster, sizeof(t->cluster));
     copy_variable("SLURM_JOB_NAME", t->job_name, sizeof(t->job_name));
-    if (ask_squeue(t->job, t->cluster, &answer) == SAID_LINES && answer.len > 0) {
+    if (ask_squeue(t->job, "", &answer) == SAID_LINES && answer.len > 0) {
         answer.buf[strcspn(answer.buf, "\n")] = '\0';
         if (split(answer.buf, words) && strcmp(words[0], t->job) == 0) {
             text_copy_line(t->job_name, sizeof(t->job_name), words[1]);

@@ -93,6 +93,30 @@ static void test_what_clients_answer(void **state)
              gone, TENURE_JOB_IS_OVER);
 }
 
+/* Without accounting no client takes --clusters, and every job has a cluster's name. */
+static void test_without_accounting(void **state)
+{
+    static const char no_database[] =
+        "#!/bin/sh\ncase \"$*\" in *--clusters*) echo 'error: Problem talking to database' >&2; "
+        "exit 1;; esac\necho '17|serve|it|1000|FAILED'\n";
+    struct tenure t = holder("1000");
+    struct tenure_evidence e = {0};
+    (void)state;
+    char *path = xasprintf("%s/bin:/usr/bin:/bin", scratch_folder);
+    assert_int_equal(setenv("PATH", path, 1), 0);
+    free(path);
+    (void)snprintf(t.cluster, sizeof(t.cluster), "lab");
+    put_client("squeue", no_database);
+    put_client("sacct", "#!/bin/sh\nexit 1\n");
+    slurm_job_ask(&t, &e);
+    assert_int_equal(e.job, TENURE_JOB_IS_OVER);
+    assert_int_equal(setenv("SLURM_JOB_ID", "17", 1), 0);
+    assert_int_equal(setenv("SLURM_CLUSTER_NAME", "lab", 1), 0);
+    t = (struct tenure){0};
+    slurm_job_of_self(&t);
+    assert_string_equal(t.job_submitted, "1000");
+}
+
 static void test_of_self(void **state)
 {
     struct tenure t = {0};
@@ -128,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_only_an_ended_job_of_that_identity_is_over),
         cmocka_unit_test_setup_teardown(test_what_clients_answer, scratch_enter, scratch_leave),
+        cmocka_unit_test_setup_teardown(test_without_accounting, scratch_enter, scratch_leave),
         cmocka_unit_test_setup_teardown(test_of_self, scratch_enter, scratch_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
