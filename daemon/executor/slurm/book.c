@@ -16,7 +16,7 @@
 #include "daemon/executor/slurm/watch.h"
 
 #define GRACE_MS  180000
-#define INDEX_MAX 4000000u /* MaxArraySize's own limit is 4,000,001 */
+#define INDEX_MAX 100000u /* max_queued is at most that, and so is a batch */
 
 void slurm_book_config_default(struct slurm_book_config *c)
 {
@@ -112,6 +112,7 @@ static void adopt(struct slurm_book *b, const struct slurm_event *ev)
         batch = ledger_add_batch(b, ev->start.name, array);
         b->batches[batch].state = BATCH_UNSURE;
         b->batches[batch].adopted = true;
+        b->batches[batch].n_tries = 1; /* by the daemon before; its answer is unknown */
         b->batches[batch].shape = ev->start.shape;
     }
     struct batch_record *r = &b->batches[batch];
@@ -142,9 +143,15 @@ static void probe_unknown(struct slurm_book *b, const struct slurm_event *ev)
         acts_end_without(b, slot, END_NEVER_LAUNCHED, "it was never submitted");
         return;
     }
+    case SLURM_HINT_FENCED: {
+        /* Its job gives up by itself: it must not be submitted again. */
+        uint32_t slot = ledger_add(b, &ev->key, ev->start.id);
+        acts_end_without(b, slot, END_HOST_LOST, "an earlier daemon gave it up");
+        return;
+    }
     case SLURM_HINT_JOB:
         if (uuid_is_valid(ev->start.name) &&
-            (ev->start.index == SLURM_INDEX_NONE || ev->start.index <= INDEX_MAX)) {
+            (ev->start.index == SLURM_INDEX_NONE || ev->start.index < INDEX_MAX)) {
             adopt(b, ev);
             return;
         }

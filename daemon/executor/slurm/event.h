@@ -27,6 +27,7 @@ enum slurm_event_kind {
 enum slurm_hint {
     SLURM_HINT_NONE,    /* the shell has not looked: it has started or probed it before */
     SLURM_HINT_NEVER,   /* its folder was listed and has no `job`: it was never submitted */
+    SLURM_HINT_FENCED,  /* an earlier daemon gave it up, and has left no row of that */
     SLURM_HINT_JOB,     /* .name, .index of its `job` */
     SLURM_HINT_UNCLEAR, /* cannot be read now: the next probe has a hint again */
 };

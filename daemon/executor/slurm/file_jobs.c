@@ -139,7 +139,7 @@ static void on_wrote(struct job *job)
 static void add_member(struct slurm *x, struct file_job *j, const struct slurm_entry *entry)
 {
     struct slurm_attempt *a = key_map_get(&x->attempts, &entry->key);
-    if (a == NULL || !a->has_spec) {
+    if (a == NULL) {
         return; /* it ended meanwhile; its line of the list stays empty */
     }
     struct slurm_member *m = &j->batch.members[j->batch.n_members++];
@@ -148,6 +148,7 @@ static void add_member(struct slurm *x, struct file_job *j, const struct slurm_e
     memcpy(m->id, a->id, sizeof(m->id));
     m->no = a->key.no;
     m->index = entry->index;
+    m->spec_is_there = !a->has_spec;
     m->spec = (struct strbuf)STRBUF_INIT;
     strbuf_add(&m->spec, a->spec.buf, a->spec.len);
 }

@@ -71,13 +71,25 @@ static int write_job(const struct slurm_batch *b, const struct slurm_member *m, 
     return rc;
 }
 
+/* Of an earlier daemon's attempt the spec was written before its `job`. */
+static int check_spec(const char *folder, struct err *err)
+{
+    char *path = path_join(folder, LAYOUT_SPEC);
+    bool there = false;
+    int rc = shared_find(path, &there, err);
+    rc = rc == 0 && !there ? err_set(err, ERR_NOT_FOUND, "%s: no such file", path) : rc;
+    free(path);
+    return rc;
+}
+
 /* The fence last: from then on a late job of an earlier attempt gives up. */
 static int write_member(const struct slurm_batch *b, const struct slurm_member *m, struct err *err)
 {
     struct attempt_name name = {.no = m->no};
     memcpy(name.id, m->id, sizeof(name.id));
     char *task = path_folder(m->folder);
-    int rc = write_file(m->folder, LAYOUT_SPEC, &m->spec, err);
+    int rc = m->spec_is_there ? check_spec(m->folder, err)
+                              : write_file(m->folder, LAYOUT_SPEC, &m->spec, err);
     rc = rc == 0 ? write_job(b, m, err) : rc;
     rc = rc == 0 ? current_write(task, &name, err) : rc;
     free(task);
@@ -235,7 +247,9 @@ void slurm_folder_hint(const char *folder, struct slurm_job_hint *out)
     struct name_list names = {0};
     *out = (struct slurm_job_hint){.kind = SLURM_HINT_UNCLEAR};
     if (list_folder(folder, &names)) {
+        const bool fenced = has_name(&names, FENCE_FILE) && !has_name(&names, LAYOUT_EXIT);
         out->kind = !has_name(&names, LAYOUT_JOB) ? SLURM_HINT_NEVER
+                    : fenced                      ? SLURM_HINT_FENCED
                     : read_job(folder, out)       ? SLURM_HINT_JOB
                                                   : SLURM_HINT_UNCLEAR;
     }

@@ -19,6 +19,7 @@ struct slurm_member { /* one attempt of a batch */
     uint32_t no;
     uint32_t index;
     struct strbuf spec;
+    bool spec_is_there; /* an earlier daemon wrote it: the file is what counts */
 };
 
 struct slurm_batch {

@@ -147,11 +147,9 @@ static void end_absent(struct slurm_book *b, uint32_t slot)
         end_over(b, slot); /* rule 16: accounting knows how */
     } else if (doubtful && a->want != WANT_NOTHING) {
         acts_end_without(b, slot, END_PREEMPTED, "ended before Slurm had accepted it");
-    } else if (doubtful && r->adopted) {
-        /* Rule 1, after a restart: whether it was submitted is unknown, and nothing came of it. */
-        acts_end_without(b, slot, END_NEVER_LAUNCHED, "Slurm does not know its job");
     } else if (doubtful && r->n_tries < TRIES_MAX) {
-        /* Rule 1: the queue answered well, over a grace, that the name is absent. */
+        /* Rule 1: the queue answered well, over a grace, that the name is absent. So it is after a
+         * restart, when an earlier daemon may have called sbatch or not. */
         a->phase = PHASE_AGAIN;
         r->n_again++;
     } else if (doubtful) {

@@ -201,7 +201,7 @@ void submit_call(struct slurm_book *b)
     if (has_again(b)) {
         uint32_t batch = b->again.at[0];
         memmove(b->again.at, b->again.at + 1, --b->again.n * sizeof(*b->again.at));
-        submit_batch(b, batch, true);
+        submit_batch(b, batch, !b->batches[batch].adopted);
         return;
     }
     bool found = choose_list(b, &shape, &array, &due);
@@ -279,6 +279,22 @@ static void dissolve(struct slurm_book *b, uint32_t batch, uint32_t entry)
     }
 }
 
+/* An earlier sbatch of the batch was not answered: it keeps its name, and comes again. */
+static void keep_name(struct slurm_book *b, uint32_t batch)
+{
+    struct batch_record *r = &b->batches[batch];
+    r->state = r->n_live > 0 ? BATCH_AGAIN : BATCH_REFUSED;
+    for (uint32_t i = 0; i < r->n_entries; i++) {
+        if (r->entries[i] < ENTRY_STRAY) {
+            ledger_at(b, r->entries[i])->phase = PHASE_AGAIN;
+            r->n_again++;
+        }
+    }
+    if (r->n_live > 0) {
+        list_add(&b->again, batch);
+    }
+}
+
 /* Rule 11: back-pressure. */
 static void on_full(struct slurm_book *b, uint32_t batch)
 {
@@ -290,15 +306,7 @@ static void on_full(struct slurm_book *b, uint32_t batch)
     b->n_full++;
     b->hold_ms = b->now_ms + wait_ms(b, b->n_full);
     if (r->n_tries > 0) {
-        /* An earlier sbatch of it was not answered: it keeps its name. */
-        r->state = BATCH_AGAIN;
-        for (uint32_t i = 0; i < r->n_entries; i++) {
-            if (r->entries[i] < ENTRY_STRAY) {
-                ledger_at(b, r->entries[i])->phase = PHASE_AGAIN;
-                r->n_again++;
-            }
-        }
-        list_add(&b->again, batch);
+        keep_name(b, batch);
         return;
     }
     b->batch_most = r->n_live > 1 ? r->n_live / 2 : 1;
@@ -319,7 +327,11 @@ static void on_not_made(struct slurm_book *b, uint32_t batch, const struct slurm
             acts_end_without(b, r->entries[i], reason, why);
         }
     }
-    dissolve(b, batch, ENTRY_OVER);
+    if (r->n_tries > 0) {
+        keep_name(b, batch);
+    } else {
+        dissolve(b, batch, ENTRY_OVER);
+    }
 }
 
 static void enter_phase(struct slurm_book *b, struct batch_record *r, enum attempt_phase phase)

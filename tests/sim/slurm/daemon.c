@@ -43,9 +43,11 @@ void daemon_die(struct farm *f)
 static uint32_t batch_of(struct farm *f, const struct slurm_act *act)
 {
     uint32_t first = farm_attempt_of(f, &act->entries[0].key);
-    if (act->again) {
+    const struct farm_attempt *a = &f->attempts[first];
+    const bool adopted = a->submitted && strcmp(f->batches[a->batch].name, act->name) == 0;
+    if (act->again || adopted) { /* an earlier daemon's is submitted again under its name */
         f->n_faults[FAULT_AGAIN]++;
-        return f->attempts[first].batch;
+        return a->batch;
     }
     ARRAY_GROW(f->batches, f->n_batches, f->cap_batches);
     struct farm_batch *b = &f->batches[f->n_batches];
@@ -269,7 +271,9 @@ void daemon_probe(struct farm *f, uint32_t attempt)
         return;
     }
     struct slurm_event ev = event_of(f, attempt, SLURM_EVENT_PROBE);
-    ev.start.hint = a->submitted ? SLURM_HINT_JOB : SLURM_HINT_NEVER;
+    ev.start.hint = !a->submitted                              ? SLURM_HINT_NEVER
+                    : a->fenced && a->exit_seen_ms > f->now_ms ? SLURM_HINT_FENCED
+                                                               : SLURM_HINT_JOB;
     if (farm_chance(f, 300)) {
         ev.start.hint = SLURM_HINT_UNCLEAR;
     }

@@ -315,6 +315,31 @@ static void test_node_fail(void **state)
     finish(&p);
 }
 
+/* Rule 16: where there is no accounting it is asked for once, and says nothing. */
+static void test_no_accounting(void **state)
+{
+    struct bench p;
+    unsigned n_asked = 0;
+    (void)state;
+    begin(&p);
+    start(&p, 0, A, true);
+    start(&p, 1, B, true);
+    tested(&p, SLURM_SUBMIT_DONE);
+    submitted(&p, SLURM_SUBMIT_DONE);
+    const char *second = arena_printf(&p.texts, "5_1|6|RUNNING|None|%s|1|n1|1|1\n", p.name);
+    for (int i = 0; i < 100; i++) {
+        /* The second one vanishes after the first. */
+        queue(&p, i < 40 ? second : "");
+        if (act(&p, SLURM_ACT_ACCOUNTING) != NULL) {
+            n_asked++;
+            step(&p, (struct slurm_event){.kind = SLURM_EVENT_ACCOUNTED, .queue.off = true});
+            assert_int_equal(p.out.n, 0);
+        }
+    }
+    assert_int_equal(n_asked, 1);
+    finish(&p);
+}
+
 /* Rule 2: an id is cancelled out of an answer that has just shown it, under its name. */
 static void test_kill(void **state)
 {
@@ -494,12 +519,66 @@ static void test_hints(void **state)
     step(&p, ev);
     assert_int_equal(must(&p, SLURM_ACT_PROBED).health, SLURM_UNSURE);
     assert_int_equal(slurm_book_count(p.book), 1);
+    /* No batch is that large. */
+    ev.key = key(3);
+    ev.start.name = A;
+    ev.start.index = 100000;
+    step(&p, ev);
+    assert_int_equal(must(&p, SLURM_ACT_PROBED).health, SLURM_UNSURE);
+    assert_int_equal(slurm_book_count(p.book), 1);
+    ev.start.hint = SLURM_HINT_FENCED;
+    step(&p, ev);
+    assert_int_equal(reason(&p), END_HOST_LOST);
+    finish(&p);
+}
+
+/* Rule 1 after a restart: what no good answer shows over a grace is submitted again under its name,
+ * and its files are written again, since the daemon before may have died between them. */
+static void test_adopted_is_submitted_again(void **state)
+{
+    struct bench p;
+    struct slurm_event ev = {.kind = SLURM_EVENT_PROBE, .key = key(0)};
+    (void)state;
+    begin(&p);
+    ev.start.id = A;
+    ev.start.array = true;
+    ev.start.hint = SLURM_HINT_JOB;
+    ev.start.name = B;
+    ev.start.index = 3;
+    step(&p, ev);
+    queue(&p, NULL); /* proves nothing */
+    const int64_t since_ms = p.now_ms;
+    for (int n = 0; act(&p, SLURM_ACT_SUBMIT) == NULL && n < 200; n++) {
+        if (act(&p, SLURM_ACT_LOOK) != NULL) {
+            files(&p, 0, false);
+        }
+        if (act(&p, SLURM_ACT_SUBMIT) == NULL) {
+            queue(&p, "");
+        }
+        assert_null(act(&p, SLURM_ACT_ENDED));
+    }
+    assert_true(p.now_ms - since_ms >= 180000);
+    for (int i = 0; i < 2; i++) {
+        const struct slurm_act *a = wait_for(&p, SLURM_ACT_SUBMIT);
+        assert_string_equal(a->name, B);
+        assert_string_equal(a->array, "3");
+        assert_false(a->again);
+        /* Also where it could not be done: the earlier one may be accepted yet. */
+        step(&p,
+             (struct slurm_event){.kind = SLURM_EVENT_SUBMITTED,
+                                  .name = B,
+                                  .submit = i == 0 ? SLURM_SUBMIT_NOT_MADE : SLURM_SUBMIT_DONE});
+        assert_null(act(&p, SLURM_ACT_ENDED));
+    }
+    answer(&p, "9_3|9|RUNNING|None|" B "|1|n1|1|1\n");
+    assert_non_null(act(&p, SLURM_ACT_BEGAN));
     finish(&p);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_accounting),  cmocka_unit_test(test_adopted_is_submitted_again),
         cmocka_unit_test(test_array_of_two),   cmocka_unit_test(test_never_fits),
         cmocka_unit_test(test_unknown_answer), cmocka_unit_test(test_cannot_ask),
         cmocka_unit_test(test_round),          cmocka_unit_test(test_absent_once),

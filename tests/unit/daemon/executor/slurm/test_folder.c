@@ -131,6 +131,31 @@ static void test_not_written(void **state)
     member_release(&m);
 }
 
+/* Of an earlier daemon's attempt the spec is on disk, and stays what it is. */
+static void test_written_again(void **state)
+{
+    struct slurm_member m = member_make(0, 0);
+    char *jobs = path_join(scratch_folder, "jobs");
+    struct slurm_batch b = {
+        .name = BATCH, .jobs = jobs, .shim = "/opt/shim", .members = &m, .n_members = 1};
+    struct err err;
+    (void)state;
+    m.spec_is_there = true;
+    assert_int_equal(slurm_batch_write(&b, &err), ERR_NOT_FOUND);
+    scratch_put(m.folder, LAYOUT_SPEC, "spec 0\n");
+    scratch_put(m.folder, LAYOUT_JOB, "{\"name\":\"" BATCH "\"}\n");
+    slurm_batch_remove(jobs, BATCH); /* the daemon before died before it wrote it */
+    strbuf_clear(&m.spec);
+    assert_int_equal(slurm_batch_write(&b, &err), 0);
+    strbuf_adds(&m.spec, "spec 0\n");
+    expect_member(&m, "{\"name\":\"" BATCH "\"}");
+    char *script = slurm_batch_script(jobs, BATCH);
+    assert_int_equal(access(script, F_OK), 0);
+    free(script);
+    free(jobs);
+    member_release(&m);
+}
+
 static void test_sight(void **state)
 {
     struct slurm_member m = member_make(0, 0);
@@ -158,15 +183,21 @@ static void test_sight(void **state)
     assert_false(fence_is_set(m.folder));
     assert_int_equal(slurm_folder_fence(m.folder, &err), 0);
     assert_true(fence_is_set(m.folder));
+    slurm_folder_hint(m.folder, &hint);
+    assert_int_equal(hint.kind, SLURM_HINT_UNCLEAR); /* its exit.json decides */
+    char *end = path_join(m.folder, LAYOUT_EXIT);
+    assert_int_equal(unlink(end), 0);
+    slurm_folder_hint(m.folder, &hint);
+    assert_int_equal(hint.kind, SLURM_HINT_FENCED);
+    free(end);
     member_release(&m);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_array),
-        cmocka_unit_test(test_single),
-        cmocka_unit_test(test_not_written),
+        cmocka_unit_test(test_array),       cmocka_unit_test(test_single),
+        cmocka_unit_test(test_not_written), cmocka_unit_test(test_written_again),
         cmocka_unit_test(test_sight),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
