@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files/file.h"
+#include "base/layout/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/executor/job.h"
+#include "daemon/executor/shared_work.h"
 #include "daemon/executor/slurm/folder.h"
 #include "daemon/executor/slurm/slurm_parts.h"
 
@@ -17,9 +20,10 @@ struct file_job {
     struct job job;
     struct slurm *owner;
     struct attempt_key key;
-    char *folder;
+    char *folder; /* of the attempt; SUBMIT, FORGET: of the program */
     char id[UUID_TEXT_SIZE];
     /* by kind */
+    char *jobs;
     struct slurm_sight sight;
     struct slurm_job_hint hint;
     struct slurm_batch batch;
@@ -53,6 +57,7 @@ static void job_free(struct file_job *j)
     }
     free(j->batch.members);
     free(j->folder);
+    free(j->jobs);
     free(j->array);
     free(j->exclude);
     free(j);
@@ -104,9 +109,20 @@ void file_job_look(struct slurm *x, const struct slurm_act *act)
 
 /* ---- SUBMIT ---- */
 
+/* The program's jobs/, as nodes see it. */
+static char *find_jobs(const char *program_folder)
+{
+    char *work = shared_work_folder(program_folder);
+    char *jobs = path_join(work, LAYOUT_JOBS);
+    free(work);
+    return jobs;
+}
+
 static void on_write(struct job *job)
 {
     struct file_job *j = (struct file_job *)job;
+    j->jobs = find_jobs(j->folder);
+    j->batch.jobs = j->jobs;
     for (size_t i = 0; i < j->batch.n_members; i++) { /* as nodes see them */
         char *real = realpath(j->batch.members[i].folder, NULL);
         if (real != NULL) {
@@ -124,6 +140,9 @@ static void on_wrote(struct job *job)
     struct file_job *j = (struct file_job *)job;
     struct slurm *x = j->owner;
     if (!x->closed && j->rc == 0) {
+        struct slurm_shape *s = x->shapes.list[j->shape];
+        free(s->jobs);
+        s->jobs = xstrdup(j->jobs);
         command_submit(x, j->batch.name, j->array, j->exclude, j->shape);
     } else if (!x->closed) {
         struct slurm_event ev = {.kind = SLURM_EVENT_SUBMITTED,
@@ -168,7 +187,7 @@ void file_job_submit(struct slurm *x, const struct slurm_act *act)
     const struct slurm_shape *s = x->shapes.list[j->shape];
     (void)snprintf(j->batch.name, sizeof(j->batch.name), "%s", act->name);
     j->batch.is_array = act->array != NULL;
-    j->batch.jobs = s->jobs;
+    j->folder = xstrdup(s->folder);
     j->batch.shim = s->shim;
     j->batch.setup = s->setup;
     j->batch.n_setup = s->n_setup;
@@ -212,8 +231,9 @@ void file_job_end(struct slurm *x, const struct slurm_act *act)
 
 static void on_forget(struct job *job)
 {
-    const struct file_job *j = (const struct file_job *)job;
-    slurm_batch_remove(j->folder, j->batch.name);
+    struct file_job *j = (struct file_job *)job;
+    j->jobs = find_jobs(j->folder);
+    slurm_batch_remove(j->jobs, j->batch.name);
 }
 
 static void on_forgotten(struct job *job)
@@ -224,7 +244,7 @@ static void on_forgotten(struct job *job)
 void file_job_forget(struct slurm *x, const struct slurm_act *act)
 {
     struct file_job *j = job_new(x, on_forget, on_forgotten);
-    j->folder = xstrdup(x->shapes.list[act->shape]->jobs);
+    j->folder = xstrdup(x->shapes.list[act->shape]->folder);
     (void)snprintf(j->batch.name, sizeof(j->batch.name), "%s", act->name);
     job_start(x->loop, &j->job);
 }

@@ -45,7 +45,7 @@ static void make_key(struct strbuf *out, const struct slurm_shape *s)
     key_text(out, r->account);
     key_text(out, r->qos);
     key_text(out, r->clusters);
-    key_text(out, s->jobs);
+    key_text(out, s->folder);
     key_text(out, s->shim);
     key_list(out, r->options, r->n_options);
     key_list(out, s->setup, s->n_setup);
@@ -65,8 +65,7 @@ static const char **keep_list(struct slurm_shape *s, const char *const *list, si
     return out;
 }
 
-static struct slurm_shape *make_shape(const struct attempt_place *place, const char *jobs,
-                                      const char *own_shim)
+static struct slurm_shape *make_shape(const struct attempt_place *place, const char *own_shim)
 {
     const struct slurm_settings *from = &place->program->run.slurm;
     const struct placement *at = place->placement;
@@ -74,7 +73,7 @@ static struct slurm_shape *make_shape(const struct attempt_place *place, const c
     struct slurm_shape *s = xcalloc(1, sizeof(*s));
     arena_init(&s->texts);
     s->program = place->key.program;
-    s->jobs = keep(s, jobs);
+    s->folder = keep(s, place->program_folder);
     s->shim = keep(s, from->shim == NULL ? own_shim : from->shim);
     s->setup = keep_list(s, from->setup, from->n_setup);
     s->n_setup = from->n_setup;
@@ -99,15 +98,16 @@ static struct slurm_shape *make_shape(const struct attempt_place *place, const c
 static void free_shape(struct slurm_shape *s)
 {
     arena_release(&s->texts);
+    free(s->jobs);
     free(s->key);
     free(s);
 }
 
 uint32_t slurm_shape_number(struct slurm_shapes *list, const struct attempt_place *place,
-                            const char *jobs, const char *own_shim)
+                            const char *own_shim)
 {
     struct strbuf key = STRBUF_INIT;
-    struct slurm_shape *s = make_shape(place, jobs, own_shim);
+    struct slurm_shape *s = make_shape(place, own_shim);
     make_key(&key, s);
     for (uint32_t i = 0; i < list->n; i++) {
         if (strcmp(list->list[i]->key, key.buf) == 0) {

@@ -14,7 +14,8 @@ struct slurm_shape {
     char *key; /* all of it as one text */
     uint32_t program;
     struct slurm_request request; /* texts are of the shape's arena */
-    const char *jobs;             /* the program's jobs/, absolute, without links */
+    const char *folder;           /* the program's, as the daemon names it */
+    char *jobs; /* its jobs/, absolute, without links; NULL until a job off the loop has found it */
     const char *shim;
     const char **setup;
     size_t n_setup;
@@ -31,7 +32,7 @@ struct slurm_shapes {
 
 /* The number of what `place` asks for. own_shim: where [run.slurm] names none. */
 uint32_t slurm_shape_number(struct slurm_shapes *s, const struct attempt_place *place,
-                            const char *jobs, const char *own_shim);
+                            const char *own_shim);
 void slurm_shapes_release(struct slurm_shapes *s);
 
 #endif

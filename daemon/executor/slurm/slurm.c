@@ -10,11 +10,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/files/file.h"
-#include "base/layout/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
-#include "daemon/executor/shared_work.h"
 #include "daemon/executor/slurm/slurm_parts.h"
 #include "daemon/executor/slurm/states.h"
 
@@ -127,12 +124,8 @@ static struct slurm_attempt *attempt_new(struct slurm *x, const struct attempt_p
  */
 static void give_shape(struct slurm *x, struct slurm_attempt *a, const struct attempt_place *place)
 {
-    char *work = shared_work_folder(place->program_folder);
-    char *jobs = path_join(work, LAYOUT_JOBS);
-    a->shape = slurm_shape_number(&x->shapes, place, jobs, x->shim_path);
+    a->shape = slurm_shape_number(&x->shapes, place, x->shim_path);
     a->array = place->program->run.slurm.array;
-    free(jobs);
-    free(work);
     const struct slurm_shape *s = x->shapes.list[a->shape];
     int64_t grace_ms = s->grace_ms;
     int64_t poll_ms = s->poll_ms;

@@ -21,7 +21,7 @@ static uint32_t number(struct slurm_shapes *s, const struct plan_program *p, siz
 {
     const struct attempt_place place = {
         .key = {.program = program}, .placement = at, .program = p, .stage = stage};
-    return slurm_shape_number(s, &place, "/work/p/jobs", "/opt/prereg-shim");
+    return slurm_shape_number(s, &place, "/opt/prereg-shim");
 }
 
 static void test_numbers(void **state)
