@@ -60,6 +60,7 @@ static void finish(struct slurm_call *c)
         (void)take(c->fds[ERR], &c->said);
     }
     const struct slurm_reply reply = {.whole = c->started && !c->killed && whole_out,
+                                      .missing = !c->started,
                                       .code = c->started && !c->killed ? c->code : -1,
                                       .out = &c->printed,
                                       .err = &c->said};

@@ -12,8 +12,9 @@
 #include "base/strbuf.h"
 
 struct slurm_reply {
-    bool whole; /* it ran to its end, within its time, and all it printed is here */
-    int code;   /* its exit status; -1: not started, or ended by a signal */
+    bool whole;   /* it ran to its end, within its time, and all it printed is here */
+    bool missing; /* it could not be started: most likely it is not installed */
+    int code;     /* its exit status; -1: not started, or ended by a signal */
     const struct strbuf *out;
     const struct strbuf *err; /* when it could not be started: why */
 };

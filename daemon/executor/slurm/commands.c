@@ -17,8 +17,9 @@
 #include "daemon/executor/slurm/parse.h"
 #include "daemon/executor/slurm/slurm_parts.h"
 
-#define LONG_AGO_S  (30 * 24 * 60 * 60) /* of jobs that an earlier daemon submitted */
-#define TEST_SCRIPT "#!/bin/sh\nexit 0\n"
+#define LONG_AGO_S      (30 * 24 * 60 * 60) /* of jobs that an earlier daemon submitted */
+#define CONFIG_AGAIN_MS (60 * 1000)
+#define TEST_SCRIPT     "#!/bin/sh\nexit 0\n"
 
 extern char **environ;
 
@@ -183,7 +184,8 @@ static void on_answered(void *ctx, const struct slurm_reply *reply)
     struct call *c = ctx;
     const enum slurm_refusal refusal = slurm_parse_refusal(reply->err->buf, reply->err->len);
     const bool absent = reply->whole && reply->code > 0 && refusal == SLURM_REFUSED_ABSENT;
-    c->off = c->off || (reply->whole && reply->code != 0 && refusal == SLURM_REFUSED_NO_ACCOUNTING);
+    c->off = c->off || reply->missing ||
+             (reply->whole && reply->code != 0 && refusal == SLURM_REFUSED_NO_ACCOUNTING);
     c->failed = c->failed || !reply->whole || (reply->code != 0 && !absent);
     strbuf_add(&c->text, reply->out->buf, reply->out->len);
     c->running = NULL;
@@ -260,17 +262,19 @@ static void on_config(void *ctx, const struct slurm_reply *reply)
                             : -1;
     x->calls[c->kind] = NULL;
     x->configured = max > 0;
+    x->config_due_ms = clock_mono().ms + CONFIG_AGAIN_MS;
     if (max > 0) {
         slurm_book_set_max_array(x->book, max > UINT32_MAX ? UINT32_MAX : (uint32_t)max);
     }
     call_free(c);
 }
 
-/* Once, and again with the next start where it failed: until then arrays are as long as Slurm's
- * default allows. */
+/* Once, and where it failed again with a later start, at most once a minute: until then arrays are
+ * as long as Slurm's default allows. It is not in the book's bucket (rule 10), so it must be rare.
+ */
 void command_config(struct slurm *x, const char *clusters)
 {
-    if (x->configured || x->calls[CALL_CONFIG] != NULL) {
+    if (x->configured || x->calls[CALL_CONFIG] != NULL || clock_mono().ms < x->config_due_ms) {
         return;
     }
     struct call *c = call_new(x, CALL_CONFIG);

@@ -54,8 +54,9 @@ struct slurm {
     const char **clusters; /* of all shapes, each once; an element may be NULL: the default */
     size_t n_clusters;
     size_t cap_clusters;
-    unsigned n_jobs; /* file jobs under way */
-    bool configured; /* MaxArraySize was asked for */
+    unsigned n_jobs;       /* file jobs under way */
+    bool configured;       /* MaxArraySize is known */
+    int64_t config_due_ms; /* else it is not asked for before */
     bool closed;
 };
 
@@ -66,7 +67,7 @@ void command_submit(struct slurm *x, const char *name, const char *array, const 
 void command_cancel(struct slurm *x, const struct slurm_act *act);
 void command_ask(struct slurm *x, const struct slurm_act *act); /* QUEUE, NAMES */
 void command_account(struct slurm *x, const struct slurm_act *act);
-/* Asks for MaxArraySize, once; again with the next start where that failed. */
+/* Asks for MaxArraySize, once; where that failed, again with a start a minute later. */
 void command_config(struct slurm *x, const char *clusters);
 void commands_give_up(struct slurm *x);
 void commands_free(struct slurm *x);

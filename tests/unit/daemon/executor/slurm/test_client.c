@@ -9,6 +9,7 @@
 struct seen {
     unsigned n;
     bool whole;
+    bool missing;
     int code;
     char out[64];
     char err[64];
@@ -20,6 +21,7 @@ static void on_reply(void *ctx, const struct slurm_reply *r)
     struct seen *s = ctx;
     s->n++;
     s->whole = r->whole;
+    s->missing = r->missing;
     s->code = r->code;
     s->out_len = r->out->len;
     (void)snprintf(s->out, sizeof(s->out), "%s", r->out->buf);
@@ -63,8 +65,10 @@ static void test_fails(void **state)
     (void)state;
     struct seen s = run_command("/bin/sh", "echo half; kill -9 $$", NULL);
     assert_int_equal(s.code, -1);
+    assert_false(s.missing);
     s = run_command("/nowhere/sbatch", "", NULL);
     assert_false(s.whole);
+    assert_true(s.missing);
     assert_int_equal(s.code, -1);
     assert_non_null(strstr(s.err, "/nowhere/sbatch"));
 }

@@ -142,16 +142,22 @@ static struct attempt_place place_of(const struct bench *b, const char *folder,
                                   .spec = spec};
 }
 
-static void start(struct bench *b)
+static void start_task(struct bench *b, uint32_t task)
 {
     struct strbuf spec = STRBUF_INIT;
     struct err err;
     char *folder = path_join(scratch_folder, "p");
     strbuf_adds(&spec, "what to run\n");
-    const struct attempt_place place = place_of(b, folder, &spec);
+    struct attempt_place place = place_of(b, folder, &spec);
+    place.key.task = task;
     assert_int_equal(b->x->ops->start(b->x, &place, &err), 0);
     strbuf_release(&spec);
     free(folder);
+}
+
+static void start(struct bench *b)
+{
+    start_task(b, KEY.task);
 }
 
 /* Until something is reported. */
@@ -197,6 +203,46 @@ static void test_nodes_down(void **state)
     finish(&b);
 }
 
+static void run_for(struct bench *b, int ms)
+{
+    for (int i = 0; i < ms; i++) {
+        (void)uv_run(&b->loop, UV_RUN_NOWAIT);
+        (void)usleep(1000);
+    }
+}
+
+static unsigned n_run(const char *command_name)
+{
+    char *log = path_join(scratch_folder, "log");
+    char *text = scratch_read(log);
+    unsigned n = 0;
+    for (const char *at = text; (at = strstr(at, command_name)) != NULL; at++) {
+        n++;
+    }
+    free(text);
+    free(log);
+    return n;
+}
+
+/* Rule 10: a controller that does not answer is not asked for its configuration with each start. */
+static void test_config_fails(void **state)
+{
+    struct bench b;
+    (void)state;
+    command("sbatch", "exit 1");
+    begin(&b, "slurm = { array = false }");
+    command("scontrol", "exit 1");
+    start(&b);
+    assert_true(was_run(&b, "scontrol"));
+    run_for(&b, 200);
+    for (int i = 0; i < 5; i++) {
+        start_task(&b, 1 + (uint32_t)i);
+        run_for(&b, 50);
+    }
+    assert_int_equal(n_run("scontrol"), 1);
+    finish(&b);
+}
+
 /* Runs the loop until `is_so`; fails after a while. */
 static void run_until(struct bench *b, bool (*is_so)(const struct bench *b))
 {
@@ -205,14 +251,6 @@ static void run_until(struct bench *b, bool (*is_so)(const struct bench *b))
         (void)usleep(1000);
     }
     assert_true(is_so(b));
-}
-
-static void run_for(struct bench *b, int ms)
-{
-    for (int i = 0; i < ms; i++) {
-        (void)uv_run(&b->loop, UV_RUN_NOWAIT);
-        (void)usleep(1000);
-    }
 }
 
 /* A disk that hangs: whatever writes this file waits until release(). A test that fails before that
@@ -369,6 +407,7 @@ int main(void)
         cmocka_unit_test(test_warns),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_nodes_down),
+        cmocka_unit_test(test_config_fails),
         cmocka_unit_test_teardown(test_probed_while_fenced, release_at_end),
         cmocka_unit_test_teardown(test_probed_while_written, release_at_end),
     };
