@@ -36,7 +36,7 @@
 #include "daemon/shell/gpu_watch.h"
 #include "daemon/shell/load.h"
 #include "daemon/shell/shell.h"
-#include "daemon/tenure/keeper.h"
+#include "daemon/tenure/hold.h"
 
 #define READ_BUFFER_BYTES    ((size_t)1024 * 1024)
 #define MEMORY_RESERVE_BYTES ((int64_t)512 * 1024 * 1024) /* for us and the system */
@@ -266,8 +266,8 @@ static void stop(struct shell *sh)
     uv_close((uv_handle_t *)&sh->on_term, NULL);
     uv_close((uv_handle_t *)&sh->on_int, NULL);
     uv_close((uv_handle_t *)&sh->on_usr2, NULL);
-    if (sh->keeper != NULL) {
-        keeper_close(sh->keeper);
+    if (sh->tenure != NULL) {
+        tenure_hold_close(sh->tenure);
     }
 }
 
@@ -320,7 +320,7 @@ static int open_executors(struct shell *sh, struct err *err)
             char *words = path_join(sh->local, LAYOUT_SHIM_LOG);
             sh->executors[EXECUTOR_LOCAL] =
                 local_create(&sh->loop, shim, words, LOCAL_YOUNG_MS, &listener);
-            if (sh->keeper != NULL) {
+            if (sh->tenure != NULL) {
                 local_share(sh->executors[EXECUTOR_LOCAL], sh->moved, LOCAL_ELSEWHERE_MS);
             }
             free(words);
@@ -346,7 +346,7 @@ static void on_lost(void *ctx, const struct err *why)
 static int check_tenure(void *ctx, struct err *err)
 {
     struct shell *sh = ctx;
-    return keeper_check(sh->keeper, err);
+    return tenure_hold_check(sh->tenure, err);
 }
 
 /* Of a shared state folder every commit is guarded from here on, and the first one says that it was
@@ -357,7 +357,7 @@ static int open_store(struct shell *sh, const struct shared_state *shared, struc
         sh->taken_over = shared->taken.story[0] == '\0' ? NULL : shared->taken.story;
         sh->moved = shared->taken.had_holder &&
                     !tenure_is_same_host(&shared->taken.holder, &shared->taken.own);
-        sh->keeper = keeper_create(&sh->loop, sh->state, &shared->taken.own, on_lost, sh);
+        sh->tenure = tenure_hold_create(&sh->loop, sh->state, &shared->taken.own, on_lost, sh);
     }
     int rc = store_open(sh->state, STORE_OWNER, &sh->store, err);
     if (rc == 0 && shared->is_shared) {
@@ -416,7 +416,7 @@ static void release_all(struct shell *sh)
     settings_release(&sh->settings);
     core_free(sh->core);
     store_close(sh->store);
-    keeper_free(sh->keeper);
+    tenure_hold_free(sh->tenure);
     for (size_t i = 0; i < sh->cap_programs; i++) {
         hosted_free(sh->programs[i]);
     }

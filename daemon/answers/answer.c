@@ -42,7 +42,7 @@ static cJSON *ping_json(const struct shell *sh)
     json_put_int(slots, "total", sh->config.slots > 0 ? sh->config.slots : sh->config.cores);
     json_put_int(slots, "used", (int64_t)core_n_live(sh->core));
     json_put(o, "slots", slots);
-    if (sh->keeper != NULL) {
+    if (sh->tenure != NULL) {
         json_put_string(o, "database", sh->local);
         json_put_string(o, "taken_over", sh->taken_over);
     }

@@ -24,7 +24,7 @@
 struct shell_attempt;
 struct counted_reader;
 struct server;
-struct keeper;
+struct tenure_hold;
 
 /* A program of the store that does not load, or whose rows the store rejects: the former is
  * left out until it is submitted again or the daemon restarts, the latter until the daemon
@@ -47,7 +47,7 @@ struct shell {
     struct server *server;
     struct server_replies replies; /* of the server, for what is answered later */
     struct settings settings;      /* serve.toml, as it was at the start */
-    struct keeper *keeper;         /* NULL: the state folder is not shared */
+    struct tenure_hold *tenure;    /* NULL: the state folder is not shared */
     const char *taken_over;   /* likewise: from whom, and the proof; NULL: there was none before */
     bool moved;               /* likewise: the daemon before this one served on another host */
     struct hosted **programs; /* by number; NULL where there is none */
