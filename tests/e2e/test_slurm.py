@@ -1,134 +1,69 @@
 #!/usr/bin/env python3
-"""Programs under a real Slurm of three nodes on loopback: the bytes of the local run, whatever dies, is cancelled, preempted, requeued or runs
-out of time. PREREGD_SEED chooses the killer's seed."""
+"""Programs under a real Slurm on loopback: the bytes of the local run, whatever dies, is cancelled, preempted, requeued, forgotten or runs out
+of time. PREREGD_SEED chooses the killer's seed.
 
-import glob
+    test_slurm.py BIN [bytes | ends | lost | TEST...]
+
+The scenarios run beside each other, because they mostly wait. Those that disturb nothing but their own jobs share one cluster; the others
+have one of their own.
+"""
+
 import json
 import os
-import random
-import signal
 import sys
 import time
+from concurrent import futures
 
 from lib import lab
-from lib import slurm_cluster
+from lib import slurm_killer
+from lib import slurm_runs as runs
+from lib.hosts import Host
 from lib.lab import OK, equal, expect
-from lib.slurm_cluster import Cluster
+from lib.slurm_cluster import Cluster, skip_without_slurm
 
-RUNNING = ("RUNNING", "COMPLETING")
-KILLS_PER_TASK = 2  # under the crash budget
-GRACE = 3  # seconds: on loopback a file is seen at once
-
-
-class Local:
-    """The undisturbed local run of a program: what every other run must end in."""
-
-    def __init__(self, place, name, edits=()):
-        self.grid = place.prepare_small() if name == "micro" else place.prepare(name)
-        for old, new in edits:
-            place.edit(self.grid, old, new)
-        place.ctl("lock", self.grid)
-        place.serve()
-        place.must(OK, "preregd", "submit", self.grid, "--wait", timeout=600)
-        self.results, self.verdict = lab.results(place.program_folder()), place.verdict_bytes()
-        place.end_all()
-
-    def same(self, place):
-        again = lab.results(place.program_folder())
-        equal(sorted(again), sorted(self.results), "tasks with a result")
-        for task in self.results:
-            equal(again[task], self.results[task], f"metrics, weights, data and items of {task}")
-        equal(place.verdict_bytes(), self.verdict, "verdict.json")
+BIN = os.path.abspath(sys.argv[1])
+AT_ONCE = 6
+# n4 and n5 may die; the jobs on n6 may be preempted.
+PARTITIONS = """\
+PartitionName=main Nodes=n1,n2,n3 Default=YES PriorityTier=1 PreemptMode=OFF
+PartitionName=mortal Nodes=n4,n5 PriorityTier=1 PreemptMode=OFF
+PartitionName=low Nodes=n6 PriorityTier=1 PreemptMode=CANCEL
+PartitionName=first Nodes=n6 PriorityTier=10 PreemptMode=OFF"""
+PREEMPTION = "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL"
 
 
-def submit_to_slurm(place, grid, stages="", slurm="", run=""):
-    """The same locked program in a new state folder, under Slurm; `run`: more of [run]."""
-    place.state = place.path("state-slurm")
-    place.env["PREREGD_STATE"] = place.state
-    work = place.path("work")
-    os.makedirs(work, exist_ok=True)
-    slurm_cluster.place_under_slurm(place, grid, f'work = "{work}"\n{run}{stages or CHECKPOINTS}[run.slurm]\ngrace = "{GRACE}s"\n{slurm}')
-    place.serve()
-    place.must(OK, "preregd", "submit", grid)
+class shared:
+    """What several scenarios use; filled in before they begin."""
+    cluster = None
+    micro = None
+    python = None
 
 
-CHECKPOINTS = '[run.train]\ncheckpoint = "200ms"\n'
+def disturbed(place, act, cluster=None, slurm="", stages="", repair=lambda: None):
+    """python_worker, whose training goes slowly until `act` is over. repair: what is done to the cluster from then on."""
+    cluster = cluster or shared.cluster
+    cluster.attach(place)
+    runs.hold(place)
+    runs.submit(place, shared.python, slurm=slurm, stages=stages)
+    act(cluster)
+    runs.release(place)
+    finished(place, shared.python, repair)
 
 
-def attempts(place):
-    """[folder, start or None, exit or None] of every attempt whose folder is there; the shim removes start.json at the end."""
-    found = []
-    for folder in glob.glob(os.path.join(place.program_folder(), "cells", "*", "*", "attempt-*")):
-        row = [folder]
-        for name in ("start.json", "exit.json"):
-            try:
-                with open(os.path.join(folder, name), encoding="utf-8") as f:
-                    row.append(json.load(f))
-            except (OSError, ValueError):
-                row.append(None)
-        found.append(row)
-    return sorted(found, key=lambda row: os.path.basename(row[0]))
+def finished(place, local, repair=lambda: None):
+    def is_finished():
+        repair()
+        run = place.run("preregctl", "status", "--json")
+        return run.returncode == OK and all(p["state"] == "finished" for p in json.loads(run.stdout)["programs"])
+    place.wait_for(is_finished, 300, "the program finishes", runs.PAUSE)
+    local.same(place)
+    expect(all(task["state"] == "done" for task in place.tasks().values()), "a task was given up")
 
 
-def task_of(folder):
-    return "/".join(folder.split(os.sep)[-3:-1])
-
-
-def job_of(cluster, folder):
-    """The id of the attempt's job as scancel takes it, or None; from its `job` file, as a person would."""
-    try:
-        with open(os.path.join(folder, "job"), encoding="utf-8") as f:
-            job = json.load(f)
-    except (OSError, ValueError):
-        return None
-    out = cluster.run("squeue", "-h", "-r", "-t", "running", f"--name={job['name']}", "-o", "%i").stdout.split()
-    wanted = f"_{job['index']}" if job.get("index") is not None else ""
-    return next((i for i in out if i.endswith(wanted)), None)
-
-
-def running_attempt(place, cluster, seconds=60, with_checkpoint=True):
-    """(folder, job id) of a training that runs under Slurm and has a checkpoint."""
-    found = []
-
-    def look():
-        for folder, start, end in attempts(place):
-            if start is not None and end is None and "/train/" in folder:
-                if with_checkpoint and not glob.glob(os.path.join(folder, "checkpoint", "step-*", "manifest.json")):
-                    continue
-                job = job_of(cluster, folder)
-                if job is not None:
-                    found.append((folder, job))
-                    return True
-        return False
-    place.wait_for(look, seconds, "a training runs under Slurm")
-    return found[-1]
-
-
-def end_of(place, folder, seconds=60):
-    """exit.json of an attempt, once it is there."""
-    path = os.path.join(folder, "exit.json")
-    place.wait_for(lambda: os.path.exists(path), seconds, f"{path} is written")
-    with open(path, encoding="utf-8") as f:
-        return json.load(f)
-
-
-def next_attempt(place, task, after, seconds=120):
-    """The start of the task's next attempt, once it has one."""
-    found = []
-
-    def look():
-        found[:] = [row for row in attempts(place) if task_of(row[0]) == task and row[0] > after and (row[1] or row[2])]
-        return bool(found)
-    place.wait_for(look, seconds, f"another attempt at {task}")
-    return found[0]
-
-
-def resumed(place, folder):
-    with open(os.path.join(folder, "events.jsonl"), encoding="utf-8") as f:
-        return any('"resumed"' in line for line in f)
-
-
-LONG_TRAINING = (("steps = 600", "steps = 3000"),)
+def once_each(place, n):
+    """No task needed a second attempt."""
+    starts = sorted(runs.task_of(row[0]) for row in runs.attempts(place))
+    equal((len(starts), len(set(starts))), (n, n), f"attempts: {starts}")
 
 
 # ── undisturbed ──────────────────────────────────────────────────────────────────────────────────
@@ -136,220 +71,265 @@ LONG_TRAINING = (("steps = 600", "steps = 3000"),)
 
 def test_same_bytes(place):
     """micro, in arrays; then nothing of it is left in the queue."""
-    local = Local(place, "micro")
-    with Cluster(place) as cluster:
-        submit_to_slurm(place, local.grid)
-        place.wait_finished(240)
-        local.same(place)
-        names = {name for _, name, _ in cluster.jobs().values()}
-        expect(len(names) < len(attempts(place)), f"no array: {len(names)} names")
-        equal([job for job in cluster.jobs().values() if job[0] in ("PENDING", *RUNNING)], [], "jobs in the queue")
+    shared.cluster.attach(place)
+    runs.submit(place, shared.micro)
+    finished(place, shared.micro)
+    expect(len(runs.job_names(place)) < len(runs.attempts(place)), "no array")
+    place.wait_for(lambda: not [job for job in runs.jobs(place, shared.cluster) if job[0] in ("PENDING", "RUNNING", "COMPLETING")], 30,
+                   "no job is left in the queue", runs.PAUSE)
 
 
 def test_python_single_jobs(place):
     """python_worker, one job for each attempt; the evaluation runs locally."""
-    local = Local(place, "python_worker")
-    with Cluster(place) as cluster:
-        submit_to_slurm(place, local.grid, slurm="array = false\n", stages='[run.train]\ncheckpoint = "200ms"\n[run.quiz]\nexecutor = "local"\n')
-        place.wait_finished(240)
-        local.same(place)
-        equal(len({name for _, name, _ in cluster.jobs().values()}), sum("/train/" in a[0] for a in attempts(place)), "jobs")
+    shared.cluster.attach(place)
+    runs.submit(place, shared.python, slurm="array = false\n", stages=runs.CHECKPOINTS + '[run.quiz]\nexecutor = "local"\n')
+    finished(place, shared.python)
+    equal(len(runs.job_names(place)), sum("/train/" in a[0] for a in runs.attempts(place)), "jobs")
 
 
 # ── one thing at a time ──────────────────────────────────────────────────────────────────────────
 
 
-def disturbed(place, act, edits=LONG_TRAINING, more="", stages="", **shape):
-    """python_worker, whose training is long enough to be met, with one disturbance."""
-    local = Local(place, "python_worker", edits)
-    with Cluster(place, **shape) as cluster:
-        submit_to_slurm(place, local.grid, slurm=more, stages=stages)
-        act(cluster)
-        place.wait_finished(300)
-        local.same(place)
-        expect(all(task["state"] == "done" for task in place.tasks().values()), "a task was given up")
-
-
 def test_cancelled_by_hand(place):
     """scancel: a checkpoint, and another attempt that goes on; no crash is counted."""
     def act(cluster):
-        folder, job = running_attempt(place, cluster)
+        folder, job = runs.running_attempt(place, cluster)
         equal(cluster.run("scancel", job).returncode, 0, "scancel")
-        row = next_attempt(place, task_of(folder), folder)
-        place.wait_for(lambda: resumed(place, row[0]), 60, "it went on")
+        runs.went_on(place, runs.next_attempt(place, folder))
     disturbed(place, act)
 
 
 def test_preempted(place):
-    """A job of a higher partition takes the nodes; the shim has a checkpoint made, and the program goes on after it."""
-    partitions = ("PartitionName=main Nodes=n1,n2,n3 Default=YES PriorityTier=1 PreemptMode=CANCEL\n"
-                  "PartitionName=first Nodes=n1,n2,n3 PriorityTier=10 PreemptMode=OFF")
-    extra = "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL"
-
+    """A job of a higher partition takes the node; the shim has a checkpoint made, and the program goes on after it."""
     def act(cluster):
-        folder, _ = running_attempt(place, cluster)
+        folder, _ = runs.running_attempt(place, cluster)
         script = place.write("first.sh", "#!/bin/sh\nsleep 5\n", 0o755)
-        equal(cluster.run("sbatch", "--partition=first", "--nodes=3", "--exclusive", "--output=/dev/null", script).returncode, 0, "sbatch")
-        equal(end_of(place, folder)["code"], 75, "how the preempted worker ended")
-        row = next_attempt(place, task_of(folder), folder)
-        place.wait_for(lambda: resumed(place, row[0]), 60, "it went on")
-    disturbed(place, act, partitions=partitions, extra=extra)
+        equal(cluster.run("sbatch", "--partition=first", "--exclusive", "--output=/dev/null", script).returncode, 0, "sbatch")
+        equal(runs.end_of(place, folder)["code"], 75, "how the preempted worker ended")
+        runs.went_on(place, runs.next_attempt(place, folder))
+    disturbed(place, act, slurm='partition = "low"\n')
 
 
 def test_requeued_by_the_site(place):
     """scontrol requeue, though the job says --no-requeue: the second run refuses its folder; another attempt does the task."""
     def act(cluster):
-        folder, job = running_attempt(place, cluster)
+        folder, job = runs.running_attempt(place, cluster)
         equal(cluster.run("scontrol", "update", f"job={job}", "requeue=1").returncode, 0, "requeue=1")
         equal(cluster.run("scontrol", "requeue", job).returncode, 0, "requeue")
-        next_attempt(place, task_of(folder), folder, 200)
+        runs.next_attempt(place, folder, 240)
     disturbed(place, act)
 
 
 def test_time_limit(place):
     """USR2 before the limit: a checkpoint and exit 75, well before Slurm would kill it; the next attempt goes on."""
     def act(cluster):
-        folder, _ = running_attempt(place, cluster)
-        equal(end_of(place, folder, 120)["code"], 75, "how the worker ended")
-        row = next_attempt(place, task_of(folder), folder)
-        place.wait_for(lambda: resumed(place, row[0]), 60, "it went on")
-    disturbed(place, act, edits=(("steps = 600", "steps = 20000"),), stages='[run.train]\ncheckpoint = "1s"\ntime = "1min"\n')
+        folder, _ = runs.running_attempt(place, cluster)
+        equal(runs.end_of(place, folder)["code"], 75, "how the worker ended")
+        runs.went_on(place, runs.next_attempt(place, folder))
+    disturbed(place, act, stages=runs.CHECKPOINTS + 'time = "1min"\n')
 
 
 def test_node_dies(place):
     """The machine of a node is off. NODE_FAIL, the grace, and another attempt elsewhere; how long that took is printed."""
     def act(cluster):
-        folder, job = running_attempt(place, cluster)
+        folder, job = runs.running_attempt(place, cluster)
         node = cluster.run("squeue", "-h", "-j", job, "-o", "%N").stdout.strip()
         started = time.monotonic()
         cluster.kill_node(node)
-        row = next_attempt(place, task_of(folder), folder, 240)
+        runs.next_attempt(place, folder, 240)
         print(f"  from the death of {node} to the start of the new attempt: {time.monotonic() - started:.1f} s "
-              f"(SlurmdTimeout 10 s, grace {GRACE} s)", flush=True)
+              f"(SlurmdTimeout 10 s, grace {runs.GRACE} s)", flush=True)
         cluster.start(node)
-    disturbed(place, act)
+    disturbed(place, act, slurm='partition = "mortal"\n')
 
 
 def test_adopted(place):
     """preregd is killed while jobs run and wait: the next one adopts them, and submits none of them again."""
     def act(cluster):
-        folder, job = running_attempt(place, cluster)
+        folder, job = runs.running_attempt(place, cluster)
         place.kill_daemon()
-        before = {name for _, name, _ in cluster.jobs().values()}
+        before = runs.job_names(place)
         time.sleep(0.5)
         place.serve()
         equal(os.path.exists(os.path.join(folder, "fenced")), False, "the attempt that ran was given up")
-        expect(job_of(cluster, folder) == job or end_of(place, folder)["code"] == 0, "its job runs, or has ended well")
-        expect(before, "jobs before")
+        equal(runs.job_of(cluster, folder), job, "the job of the attempt that ran")
+        equal(runs.job_names(place), before, "jobs that were submitted")
     disturbed(place, act)
-    starts = [task_of(row[0]) for row in attempts(place)]
-    equal(len(starts), len(set(starts)), "attempts of a task: no task needed a second one")
+    once_each(place, 8)
 
 
-def test_controller_forgets(place):
+def test_controller_restarts(place):
     """kill -9 slurmctld again and again, while jobs run and end: nothing is lost or doubled."""
     def act(cluster):
-        running_attempt(place, cluster)
-        for _ in range(3):
+        runs.running_attempt(place, cluster)
+        for i in range(3):
             cluster.kill("slurmctld")
+            if i == 2:
+                runs.release(place)  # some end while it is away
             cluster.start("slurmctld")
-            place.wait_for(cluster.answers, 40, "slurmctld answers")
-    disturbed(place, act)
+            place.wait_for(cluster.answers, 60, "slurmctld answers", runs.PAUSE)
+        runs.hold(place)
+    with Cluster(place) as cluster:
+        disturbed(place, act, cluster)
+
+
+# ── the controller has lost all that it knew ─────────────────────────────────────────────────────
+
+
+def strangers(place, cluster, n):
+    """Ids of so many jobs that are another's and are held in the queue."""
+    script = place.write("stranger.sh", "#!/bin/sh\n", 0o755)
+    return [cluster.run("sbatch", "--parsable", "--hold", "--output=/dev/null", "--job-name=stranger", script).stdout.strip()
+            for _ in range(n)]
+
+
+def test_ids_are_given_again(place):
+    """kill -9 slurmctld, and its saved state is lost: our jobs are forgotten, and their ids are given to others, which stay untouched."""
+    def act(cluster):
+        folder, _ = runs.running_attempt(place, cluster)
+        ours = {i.partition("_")[0] for i in cluster.jobs()}
+        cluster.forget_everything()
+        place.wait_for(cluster.answers, 60, "slurmctld answers", runs.PAUSE)
+        others.extend(strangers(place, cluster, 6))
+        expect(ours & set(others), f"ids of ours {ours} that others got: {others}")
+        runs.next_attempt(place, folder)
+
+    others = []
+    with Cluster(place, nodes=1) as cluster:
+        disturbed(place, act, cluster, repair=cluster.resume_drained)
+        known = cluster.jobs()
+        equal([known.get(i, ("gone", "", ""))[:2] for i in others], [("PENDING", "stranger")] * len(others), "the others")
+
+
+def test_forgotten_while_away(place):
+    """The controller forgets all while no daemon runs. What had not begun is submitted again under its name, as the same attempt."""
+    waiting = []
+
+    def act(cluster):
+        runs.running_attempt(place, cluster)
+        waiting.extend(row[0] for row in runs.attempts(place) if row[1] is None and row[2] is None)
+        place.kill_daemon()
+        cluster.forget_everything()
+        place.wait_for(cluster.answers, 60, "slurmctld answers", runs.PAUSE)
+        place.serve()
+    with Cluster(place, nodes=1, cpus=2) as cluster:
+        disturbed(place, act, cluster, slurm="array = false\n", repair=cluster.resume_drained)
+    expect(waiting, "no attempt waited in the queue")
+    folders = [row[0] for row in runs.attempts(place)]
+    for folder in waiting:
+        equal([f for f in folders if runs.task_of(f) == runs.task_of(folder)], [folder], "attempts of a task that waited")
+
+
+# ── the daemon is a job itself ───────────────────────────────────────────────────────────────────
+
+
+def serve_in_job(place, cluster, host, *options):
+    """The id of a job on a node, which is a host of that name for the daemon that runs there."""
+    script = place.write(f"serve-{host.name}.sh", f"""#!/bin/sh
+export PREREGD_STATE='{host.state}' PREREGD_DATABASE='{host.local}' PREREGD_BIN='{place.bin}' LC_ALL=C.UTF-8 NO_COLOR=1
+exec unshare --uts sh -c 'hostname {host.name} && exec "{place.bin}/preregd" serve --foreground'
+""", 0o755)
+    run = cluster.run("sbatch", "--parsable", "--partition=daemons", f"--nodelist={host.name}", f"--output={serve_output(place, host)}",
+                      *options, script)
+    equal(run.returncode, 0, f"sbatch: {run.stderr}")
+    return run.stdout.strip()
+
+
+def serve_output(place, host):
+    return place.path(f"serve-{host.name}.out")
+
+
+def move_daemon(place, cluster, hosts):
+    """From n2 to n3 to n4 and back, each time with less proof; the words of each takeover that has a row."""
+    n2, n3, n4 = hosts
+    first = cluster.run("squeue", "-h", "-n", "serve-n2.sh", "-o", "%i").stdout.strip()
+    # 1. scancel: the daemon stops, and says so. The next one waits for the end of its job.
+    second = serve_in_job(place, cluster, n3, f"--dependency=afterany:{first}")
+    equal(cluster.run("scancel", first).returncode, 0, "scancel")
+    place.wait_for(n3.answers, 60, "the daemon on n3 answers", runs.PAUSE)
+    # 2. Its processes are killed: Slurm knows that its job has ended.
+    third = serve_in_job(place, cluster, n4, f"--dependency=afterany:{second}")
+    (pid,) = [pid for pid, name in place.processes().items() if name == "preregd"]
+    place.kill(pid)
+    place.wait_for(n4.answers, 120, "the daemon on n4 answers", runs.PAUSE)
+    # 3. Its node is lost: Slurm cannot know whether it still runs there, so a person takes over.
+    cluster.kill_node("n4")
+    serve_in_job(place, cluster, n2)
+    place.wait_for(lambda: "--take-over" in read(serve_output(place, n2)), 120, "the daemon on n2 is refused", runs.PAUSE)
+    said, terminal = n2.take_over("yes", 120)
+    place.wait_for(lambda: n2.answers() or n2.daemon.poll() is not None, 60, f"the daemon on n2 answers: {said}", runs.PAUSE)
+    os.close(terminal)
+    return ((f"by the daemon of host n4, process ", f"Slurm job {third} of prereg", "from that of host n3", f"Slurm job {second} of prereg",
+             "its Slurm job had ended (FAILED)"),
+            ("by the daemon of host n2", "from that of host n4", f"Slurm job {third} of prereg", "a person said so"))
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def test_daemon_in_a_job(place):
+    """preregd serve in a job on one node. When that job has ended, however, a successor on another node takes over; its jobs go on."""
+    if os.getuid() != 0:
+        lab.skip("a host name of its own for a job needs root")
+    partitions = "PartitionName=main Nodes=n1 Default=YES\nPartitionName=daemons Nodes=n2,n3,n4"
+    with Cluster(place, nodes=4, cpus=8, partitions=partitions) as cluster:
+        hosts = [Host(place, name, place.path("shared")) for name in ("n2", "n3", "n4")]
+        place.state = hosts[0].state
+        runs.hold(place)
+        grid = runs.prepare(place, shared.python)
+        serve_in_job(place, cluster, hosts[0])
+        place.wait_for(hosts[0].answers, 60, "the daemon on n2 answers", runs.PAUSE)
+        hosts[0].must(OK, "preregd", "submit", grid)
+        runs.running_attempt(place, cluster)
+        told = move_daemon(place, cluster, hosts)
+        runs.release(place)
+        place.wait_for(lambda: all(p["state"] == "finished" for p in hosts[0].json("status")["programs"]), 300, "it finishes", runs.PAUSE)
+        shared.python.same(place)
+        once_each(place, 8)
+        takeovers = [row["detail"] for row in runs.journal(place) if row["event"] == "taken_over"]
+        equal(len(takeovers), len(told), f"takeovers: {takeovers}")
+        for row, parts in zip(takeovers, told):
+            for part in parts:
+                expect(part in row, f"{part!r} is not in: {row}")
+        hosts[0].end()
 
 
 # ── everything at random ─────────────────────────────────────────────────────────────────────────
 
 
-class Killer:
-    """SIGKILL to one thing at a time: the controller, a node's daemon, a step's, a shim, a worker, preregd."""
-
-    def __init__(self, place, cluster, seed):
-        self.place, self.cluster, self.random = place, cluster, random.Random(seed)
-        self.counts = {}
-        self.per_task = {}
-
-    def attempt_of(self, pid):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as f:
-                places = [os.readlink(f"/proc/{pid}/cwd"), *f.read().decode(errors="replace").split("\0")]
-        except OSError:
-            return None
-        inside = [p.split("/cells/", 1)[1].split("/") for p in places if "/cells/" in p]
-        return "/".join(inside[0][:2]) if inside else None
-
-    def kill_one(self, pids):
-        """One whose task has kills left; its number, or None."""
-        able = [pid for pid in pids if self.per_task.get(self.attempt_of(pid), 0) < KILLS_PER_TASK and self.attempt_of(pid)]
-        if not able:
-            return False
-        pid = self.random.choice(sorted(able))
-        task = self.attempt_of(pid)
-        self.per_task[task] = self.per_task.get(task, 0) + 1
-        self.place.kill(pid)
-        return True
-
-    def restart(self, name):
-        self.cluster.kill(name)
-        time.sleep(self.random.uniform(0, 0.5))
-        self.cluster.start(name)
-        return True
-
-    def strike(self):
-        place, cluster = self.place, self.cluster
-        what = self.random.choice(["slurmctld", "slurmd", "slurmstepd", "shim", "worker", "preregd"])
-        running = place.processes()
-        if what == "slurmctld":
-            done = self.restart("slurmctld")
-        elif what == "slurmd":
-            done = self.restart(self.random.choice(cluster.nodes))
-        elif what == "slurmstepd":
-            steps = cluster.steps()
-            done = bool(steps)
-            if steps:
-                place.kill(self.random.choice(sorted(steps)))
-        elif what == "preregd":
-            place.kill_daemon()
-            place.serve_without_waiting()
-            done = True
-        else:
-            own = ("preregd", "preregctl", "prereg-report")
-            done = self.kill_one([pid for pid, name in running.items() if name not in own and (name == "prereg-shim") == (what == "shim")])
-        if done:
-            self.counts[what] = self.counts.get(what, 0) + 1
-
-    def run(self, seconds):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if self.place.daemon is None or self.place.daemon.poll() is not None:
-                self.place.serve_without_waiting()
-            time.sleep(self.random.uniform(0.3, 1.5))
-            run = self.place.run("preregctl", "status", "--json")
-            if run.returncode == OK and '"state": "finished"' in run.stdout:
-                return
-            if sum(self.counts.values()) < (200 if lab.LONG else 25):
-                self.strike()
-        raise lab.Failed(f"not finished after {seconds} s; killed {self.counts}")
-
-
 def test_everything_is_killed(place):
     seed = int(os.environ.get("PREREGD_SEED", "20261128"))
-    local = Local(place, "micro")
     with Cluster(place) as cluster:
-        submit_to_slurm(place, local.grid)
-        killer = Killer(place, cluster, seed)
+        runs.submit(place, shared.micro)
+        killer = slurm_killer.Killer(place, cluster, seed)
         killer.run(1800 if lab.LONG else 400)
         print(f"  seed {seed}: killed {killer.counts}", flush=True)
         expect(len(killer.counts) >= 4, f"too little was killed: {killer.counts}")
-        local.same(place)
+        shared.micro.same(place)
 
 
 PARTS = {
-    "bytes": (test_same_bytes, test_python_single_jobs, test_cancelled_by_hand, test_adopted, test_everything_is_killed),
-    "ends": (test_preempted, test_requeued_by_the_site, test_time_limit, test_node_dies, test_controller_forgets),
+    "bytes": (test_everything_is_killed, test_same_bytes, test_python_single_jobs, test_cancelled_by_hand, test_adopted,
+              test_controller_restarts),
+    "ends": (test_node_dies, test_time_limit, test_requeued_by_the_site, test_preempted),
+    "lost": (test_daemon_in_a_job, test_ids_are_given_again, test_forgotten_while_away),
 }
 
-if __name__ == "__main__":
+
+def main():
+    skip_without_slurm()
     part = PARTS.get(sys.argv[2]) if len(sys.argv) == 3 else None
-    if part:  # ctest runs the two beside each other
+    if part:  # ctest runs them beside each other
         del sys.argv[2]
-    lab.main(*(part or PARTS["bytes"] + PARTS["ends"]))
+    tests = part or sum(PARTS.values(), ())
+    with lab.Lab(BIN) as host, Cluster(host, nodes=6, cpus=16, memory=64000, partitions=PARTITIONS, extra=PREEMPTION) as shared.cluster:
+        with futures.ThreadPoolExecutor(2) as pool:
+            micro, python = (pool.submit(runs.Local, host, BIN, name) for name in ("micro", "python_worker"))
+            shared.micro, shared.python = micro.result(), python.result()
+        lab.main(*tests, at_once=AT_ONCE)
+
+
+if __name__ == "__main__":
+    main()

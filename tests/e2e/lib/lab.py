@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 import traceback
+from concurrent import futures
 
 LIB = os.path.dirname(os.path.abspath(__file__))
 HERE = os.path.dirname(LIB)
@@ -184,12 +185,13 @@ class Lab:
         equal(answer.get("schema"), 1, f"schema of {arguments[0]} --json")
         return answer
 
-    def wait_for(self, condition, seconds, what):
+    def wait_for(self, condition, seconds, what, pause=0.05):
+        """`pause`: more where the condition runs a command and others share the machine."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if condition():
                 return
-            time.sleep(0.05)
+            time.sleep(pause)
         raise Failed(f"waited {seconds} s in vain: {what}")
 
     # ── programs ─────────────────────────────────────────────────────────────────────────────────
@@ -246,12 +248,12 @@ class Lab:
         answer = self.ctl_json("cells", *([program] if program else []))
         return {f"{cell['name']}/{task['stage']}": task for cell in answer["cells"] for task in cell["tasks"]}
 
-    def wait_finished(self, seconds):
+    def wait_finished(self, seconds, pause=0.05):
         """Until every program has its verdict and report."""
         def finished():
             run = self.run("preregctl", "status", "--json")
             return run.returncode == OK and all(p["state"] == "finished" for p in json.loads(run.stdout)["programs"])
-        self.wait_for(finished, seconds, "the programs finish")
+        self.wait_for(finished, seconds, "the programs finish", pause)
 
     def verdict_bytes(self):
         with open(os.path.join(self.program_folder(), "report", "verdict.json"), "rb") as f:
@@ -278,30 +280,38 @@ def results(program_folder):
     return found
 
 
-def main(*tests):
+def run_one(test, bin_folder):
+    """Runs a test in a lab of its own and prints how it ended: OK, SKIP or ANY."""
+    started = time.monotonic()
+    try:
+        with Lab(bin_folder) as lab:
+            test(lab)
+        word, code = "ok", OK
+    except Skipped as skipped:
+        word, code = f"skipped: {skipped.why}", SKIP
+    except Exception as error:  # whatever it is: the other tests run
+        if not isinstance(error, (Failed, subprocess.TimeoutExpired)):
+            traceback.print_exc(file=sys.stdout)
+        word, code = f"FAILED: {type(error).__name__}: {error}", ANY
+    print(f"{test.__name__}: {word} ({time.monotonic() - started:.1f} s)", flush=True)
+    return code
+
+
+def main(*tests, at_once=1):
     """Runs the tests of a file, each in a lab of its own: `file BIN [TEST…]`. Exits with 1 when a test failed, with the code for a skipped
-    test when all were skipped; a test that was skipped hides neither the failures nor the passes of the others."""
+    test when all were skipped; a test that was skipped hides neither the failures nor the passes of the others. at_once: so many beside
+    each other, for tests that mostly wait."""
     bin_folder = os.path.abspath(sys.argv[1])
     unknown = set(sys.argv[2:]) - {t.__name__ for t in tests}
     if unknown:
         sys.exit(f"no such test: {' '.join(sorted(unknown))}")
     chosen = [t for t in tests if len(sys.argv) < 3 or t.__name__ in sys.argv[2:]]
-    n_failed = n_skipped = 0
-    for test in chosen:
-        started = time.monotonic()
-        try:
-            with Lab(bin_folder) as lab:
-                test(lab)
-            word = "ok"
-        except Skipped as skipped:
-            word, n_skipped = f"skipped: {skipped.why}", n_skipped + 1
-        except Exception as error:  # whatever it is: the other tests run
-            if not isinstance(error, (Failed, subprocess.TimeoutExpired)):
-                traceback.print_exc(file=sys.stdout)
-            word = f"FAILED: {type(error).__name__}: {error}"
-            n_failed += 1
-        print(f"{test.__name__}: {word} ({time.monotonic() - started:.1f} s)", flush=True)
-    sys.exit(exit_code(n_failed, n_skipped, len(chosen)))
+    if at_once == 1:
+        codes = [run_one(test, bin_folder) for test in chosen]
+    else:
+        with futures.ThreadPoolExecutor(at_once) as pool:
+            codes = list(pool.map(lambda test: run_one(test, bin_folder), chosen))
+    sys.exit(exit_code(codes.count(ANY), codes.count(SKIP), len(chosen)))
 
 
 def exit_code(n_failed, n_skipped, n):

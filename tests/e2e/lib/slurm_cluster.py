@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent import futures
 
 from lib import lab
 
@@ -135,11 +136,14 @@ def end_ours(folder, keep=()):
         time.sleep(0.05)
 
 
+STARTER = futures.ThreadPoolExecutor(1)
+
+
 class Cluster:
     """`with Cluster(place) as cluster:` gives place.env its SLURM_CONF. Nodes are called n1, n2, ...
 
     hidden: a folder that exists here and that the nodes see empty (needs root). partitions: lines of slurm.conf in place of the one
-    partition `main` of all nodes."""
+    partition `main` of all nodes. Other places may use it, too: attach()."""
 
     def __init__(self, place, nodes=3, cpus=2, memory=4000, gpus=0, partitions=None, extra="", hidden=None, node_timeout=10, kill_wait=5,
                  min_job_age=300):
@@ -197,11 +201,13 @@ class Cluster:
         return ["slurmd", "-D", "-N", name]
 
     def start(self, name):
-        """Starts one daemon; from the main thread of the test alone, since it ends with the thread that started it."""
-        log = open(os.path.join(self.folder, "log", f"{name}.out"), "ab")
-        self.daemons[name] = subprocess.Popen(self.command(name), env=self.env, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log,
-                                              stderr=log, preexec_fn=end_with_parent)
-        log.close()
+        """Starts one daemon. It ends with the thread that starts it, so that is one that lives as long as the test."""
+        self.daemons[name] = STARTER.submit(self.start_here, name).result()
+
+    def start_here(self, name):
+        with open(os.path.join(self.folder, "log", f"{name}.out"), "ab") as log:
+            return subprocess.Popen(self.command(name), env=self.env, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                    preexec_fn=end_with_parent)
 
     def kill(self, name):
         """SIGKILL, and waits for the end; the steps of a node go on."""
@@ -209,6 +215,19 @@ class Cluster:
         if daemon is not None:
             daemon.kill()
             daemon.wait()
+
+    def forget_everything(self):
+        """kill -9 slurmctld, and all that it has saved is lost: it knows no job, and gives out its ids from 1 on."""
+        self.kill("slurmctld")
+        shutil.rmtree(f"{self.folder}/save")
+        os.mkdir(f"{self.folder}/save")
+        self.start("slurmctld")
+
+    def resume_drained(self):
+        """As its administrator does: a node that was given a job with the id of one that still runs there is drained by Slurm."""
+        drained = self.run("sinfo", "-h", "-N", "-t", "drain", "-o", "%N").stdout.split()
+        if drained:
+            self.run("scontrol", "update", f"nodename={','.join(drained)}", "state=resume")
 
     def kill_node(self, name):
         """As if the machine of the node were switched off: its daemon, its steps and all that they run."""
@@ -284,14 +303,17 @@ class Cluster:
                 if self.daemons["slurmctld"].poll() is None or last:
                     break
                 self.stop()  # somebody else got the port
-            self.place.wait_for(self.answers, 30, f"slurmctld answers; {self.folder}/log")
-            self.place.wait_for(self.nodes_up, 30, f"all nodes are up; {self.folder}/log")
+            self.place.wait_for(self.answers, 60, f"slurmctld answers; {self.folder}/log", 0.2)
+            self.place.wait_for(self.nodes_up, 60, f"all nodes are up; {self.folder}/log", 0.2)
         except BaseException:
             self.close()
             raise
-        self.place.env["SLURM_CONF"] = self.conf
-        self.place.env["PATH"] = self.env["PATH"]
+        self.attach(self.place)
         return self
+
+    def attach(self, place):
+        place.env["SLURM_CONF"] = self.conf
+        place.env["PATH"] = self.env["PATH"]
 
     def bring_up(self):
         self.start("munged")
