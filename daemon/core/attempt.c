@@ -290,11 +290,24 @@ void attempt_said(struct core *c, struct live *l, const struct core_event *ev)
     }
 }
 
-/* Ends that only a worker that was executed can have. */
-static bool has_run(enum end_reason reason)
+/* Ends that only a worker that was executed can have. A job may also be preempted while it waits in
+ * a queue, or find no room for its files: then nothing has run. */
+static bool has_run(const struct attempt_row *a)
 {
-    return reason == END_EXITED || reason == END_SIGNALLED || reason == END_DEADLINE ||
-           reason == END_MEMORY || reason == END_DISK || reason == END_PREEMPTED;
+    switch (a->reason) {
+    case END_EXITED:
+    case END_SIGNALLED:
+    case END_DEADLINE:
+    case END_MEMORY: return true;
+    case END_DISK:
+    case END_PREEMPTED: return a->ran_ms >= 0;
+    case END_SPAWN_FAILED:
+    case END_LOST:
+    case END_HOST_LOST:
+    case END_NEVER_LAUNCHED:
+    case END_REASON_NR: break;
+    }
+    return false;
 }
 
 /* Exit 0 with a readable events.jsonl goes to verification; every other end fails the attempt. */
@@ -316,7 +329,7 @@ static void end_attempt(struct core *c, struct live *l, const char *text)
         set_timer(c, l, c->now_ms + VERIFY_AGAIN_MS);
         return;
     }
-    if (unseen && has_run(l->row.reason)) {
+    if (unseen && has_run(&l->row)) {
         become_running(c, l);
     }
     fail(c, l, judge_cause(l), text);

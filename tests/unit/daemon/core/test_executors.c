@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/daemon/core/driver.h"
 
@@ -81,6 +82,41 @@ static void test_limits(void **state)
     assert_int_equal(driver_row(&d, 3).state, TASK_READY);    /* one core */
     assert_int_equal(driver_row(&d, 8).state, TASK_STARTING);
     driver_release(&d);
+}
+
+static bool has_row(const struct driver *d, enum row_kind kind)
+{
+    for (size_t i = 0; i < d->out.n_rows; i++) {
+        if (d->out.rows[i].kind == kind) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A job that is preempted in the queue, or whose files find no room, has never run; one that
+ * reports how long it ran has. */
+static void test_ended_in_the_queue(void **state)
+{
+    static const enum end_reason reasons[] = {END_PREEMPTED, END_DISK};
+    const struct core_plan plan = {
+        .n_cells = 2, .n_stages = 2, .slots = 1, .max_queued = 3, .stages = MIXED};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
+        for (int64_t ran_ms = -1; ran_ms <= 0; ran_ms++) {
+            struct driver d;
+            struct core_event ev = {
+                .kind = CORE_ATTEMPT_ENDED, .program = 1, .task = 0, .attempt_no = 1};
+            driver_init(&d, 1);
+            driver_add(&d, 1, &plan);
+            ev.ended.reason = reasons[i];
+            ev.ended.ran_ms = ran_ms;
+            driver_step(&d, ev);
+            assert_int_equal(has_row(&d, ROW_ATTEMPT_RUNNING), ran_ms >= 0);
+            assert_true(has_row(&d, ROW_ATTEMPT_ENDED));
+            driver_release(&d);
+        }
+    }
 }
 
 /* What waits for this machine does not hold up what runs elsewhere. */
@@ -182,7 +218,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_limits), cmocka_unit_test(test_queues_are_apart),
         cmocka_unit_test(test_full),   cmocka_unit_test(test_queued),
-        cmocka_unit_test(test_moved),
+        cmocka_unit_test(test_moved),  cmocka_unit_test(test_ended_in_the_queue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
