@@ -112,11 +112,14 @@ static int refuse_removed(const char *folder, const char *what, const char *line
     if (json_parse(line, len, &row, &ignored) != 0) {
         row = NULL;
     }
+    const char *detail = answer_text(row, "detail", "no reason given");
+    const char *digest = strstr(detail, ", SHA-256 of "); /* too long for a message */
     int rc = err_set(err, ERR_REFUSED,
-                     "%s: its cells were removed (%.10s, %.120s): %s; plan, journal, verdict and "
+                     "%s: its cells were removed (%.10s, %.*s): %s; plan, journal, verdict and "
                      "report are kept",
                      path_name(folder), answer_text(row, "time", "?"),
-                     answer_text(row, "detail", "no reason given"), what);
+                     digest == NULL || digest - detail > 120 ? 120 : (int)(digest - detail), detail,
+                     what);
     cJSON_Delete(row);
     return rc;
 }

@@ -354,7 +354,8 @@ static int check_tenure(void *ctx, struct err *err)
 static int open_store(struct shell *sh, const struct shared_state *shared, struct err *err)
 {
     if (shared->is_shared) {
-        sh->taken_over = shared->taken.story[0] == '\0' ? NULL : shared->taken.story;
+        const bool not_stopped = shared->taken.had_holder && shared->taken.proof != TENURE_RELEASED;
+        sh->taken_over = not_stopped ? shared->taken.story : NULL;
         sh->moved = shared->taken.had_holder &&
                     !tenure_is_same_host(&shared->taken.holder, &shared->taken.own);
         sh->tenure = tenure_hold_create(&sh->loop, sh->state, &shared->taken.own, on_lost, sh);

@@ -31,6 +31,7 @@
 #include "prereg/lock/lock_sign.h"
 #include "prereg/lock/object.h"
 #include "prereg/program/gpu_needs.h"
+#include "prereg/program/run_limits.h"
 #include "prereg/task/describe.h"
 #include "truthtable/condition/table_rows.h"
 #include "truthtable/prove/check.h"
@@ -432,6 +433,22 @@ static void on_submit_work(struct job *job)
 
 /* ---- on the loop ---- */
 
+/* Whether another limit of a stage holds. One that cannot be read counts as another. */
+static bool changes_limits(const struct plan_program *then, const struct plan_program *now)
+{
+    for (size_t s = 0; s < now->n_stages; s++) {
+        struct run_limits a;
+        struct run_limits b;
+        struct err ignored;
+        if (run_limits_read(then->run.covered, now->stages[s].name, &a, &ignored) != 0 ||
+            run_limits_read(now->run.covered, now->stages[s].name, &b, &ignored) != 0 ||
+            memcmp(a.of, b.of, sizeof(a.of)) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The new [run] holds from its row on, which a failing disk may delay until after the answer. */
 static int change_run(struct submit_job *j, struct hosted *h)
 {
@@ -439,13 +456,14 @@ static int change_run(struct submit_job *j, struct hosted *h)
     if (!pump_is_well(j->shell->pump, &j->err)) {
         return j->err.code; /* a change that waits for its commit is not replaced */
     }
+    const bool other_limits = changes_limits(h->bundle->program, j->bundle->program);
     h->settings = bundle_ref(j->bundle);
     int rc = shell_change_run(j->shell, h, j->bundle->program, &j->err);
     if (rc != 0 && pump_is_well(j->shell->pump, &ignored)) { /* refused: no row will come */
         bundle_unref(h->settings);
         h->settings = NULL;
     }
-    if (rc == 0) {
+    if (rc == 0 && other_limits) {
         strbuf_adds(&j->notes,
                     "a task blocked under narrower limits than other tasks of its stage had is not "
                     "excluded: its measures stay undetermined. `preregctl retry` it before any "

@@ -48,7 +48,7 @@ struct shell {
     struct server_replies replies; /* of the server, for what is answered later */
     struct settings settings;      /* serve.toml, as it was at the start */
     struct tenure_hold *tenure;    /* NULL: the state folder is not shared */
-    const char *taken_over;   /* likewise: from whom, and the proof; NULL: there was none before */
+    const char *taken_over;   /* likewise: from whom that had not stopped, and the proof; or NULL */
     bool moved;               /* likewise: the daemon before this one served on another host */
     struct hosted **programs; /* by number; NULL where there is none */
     size_t cap_programs;

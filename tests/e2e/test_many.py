@@ -286,7 +286,8 @@ def test_keep(place):
     expect(sizes["kinds"]["checkpoints_done"] > 0 and len(sizes["freeable"]) == 2, f"{sizes}")
     grid = place.path("keep", "grid.toml")
     place.edit(grid, "[run]\n", '[run]\nkeep = "last"\n')
-    place.must(OK, "preregd", "submit", grid)
+    said = place.must(OK, "preregd", "submit", grid)
+    expect("narrower limits" not in said.stdout + said.stderr, f"[run] keep is not a limit: {said.stdout}{said.stderr}")
     place.wait_for(lambda: checkpoints(place, program) == LAST, 10, f"the last: {checkpoints(place, program)}")
     stop(place)
     # a daemon that died in the middle: what it left is found at the next start
@@ -295,8 +296,9 @@ def test_keep(place):
     os.makedirs(os.path.join(task, first, "checkpoint", "step-000002"))
     place.serve()
     place.wait_for(lambda: checkpoints(place, program) == LAST, 10, f"after a start: {checkpoints(place, program)}")
-    place.edit(grid, '"last"', '"none"')
-    place.must(OK, "preregd", "submit", grid)
+    place.edit(grid, '"last"', '"none"\ncrashes = 7')
+    said = place.must(OK, "preregd", "submit", grid)
+    expect("narrower limits" in said.stdout + said.stderr, f"a limit was changed: {said.stdout}{said.stderr}")
     place.wait_for(lambda: checkpoints(place, program) == NONE, 30, f"none: {checkpoints(place, program)}")
     equal(place.ctl_json("explain", name)["on_disk"]["as_accepted"], True, "the result")
     equal(place.ctl_json("disk", program)["programs"][0]["freeable"], [], "what could still be freed")
@@ -304,6 +306,9 @@ def test_keep(place):
     place.wait_finished(60)
     place.ctl("export", program)
     place.ctl("verify", place.path(f"{program}-receipt"))
+    place.ctl("remove", program)
+    said = place.ctl("export", program, wanted=ANY).stderr
+    expect(f"receipt {place.path(program)}-receipt): it cannot be exported" in said, f"a digest that is cut: {said}")
 
 
 def test_keep_from_the_beginning(place):
