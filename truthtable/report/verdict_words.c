@@ -74,6 +74,13 @@ const char *words_member(const cJSON *obj, const char *key)
     return text == NULL ? FMT_NONE : text;
 }
 
+/* For remarks, which are missing where there is nothing to remark. */
+const char *words_or_empty(const cJSON *obj, const char *key)
+{
+    const char *text = member_text(obj, key);
+    return text == NULL ? "" : text;
+}
+
 /* Texts as they are; anything else as JSON on one line. */
 const char *words_value(struct arena *a, const cJSON *v)
 {

@@ -21,6 +21,8 @@ const char *words_count(struct arena *a, const cJSON *obj, const char *key);
 const char *words_interval(struct arena *a, const cJSON *pair);
 /* A member's text, or an em dash: a cell of a table is never without a text. */
 const char *words_member(const cJSON *obj, const char *key);
+/* The same, or "". */
+const char *words_or_empty(const cJSON *obj, const char *key);
 /* A value of any JSON kind on one line. */
 const char *words_value(struct arena *a, const cJSON *v);
 /* Strings of a list as "a, b"; an em dash for none. */

@@ -37,10 +37,15 @@ static size_t count(const char *text, const char *what)
     return n;
 }
 
+static void text_cell(const struct doc_slot *s)
+{
+    s->cell->text = s->row;
+}
+
 static void check_document(const char *text)
 {
-    const struct doc_column columns[] = {{text, ALIGN_TEXT}, {"b", ALIGN_NUMBER}};
-    const char *id = NULL;
+    const struct doc_column columns[] = {COLUMN(text, ALIGN_TEXT, text_cell),
+                                         COLUMN("b", ALIGN_NUMBER, text_cell)};
     struct doc d;
     struct strbuf html = STRBUF_INIT;
     struct strbuf md = STRBUF_INIT;
@@ -56,12 +61,11 @@ static void check_document(const char *text)
     doc_paragraph(&d, "%s", text);
     doc_item(&d, doc_facts(&d), text, text)->code = true;
     struct doc_table *t = doc_table(&d, "table", text, columns, 2);
-    doc_row(&d, t)->cells[1].text = text;
-    struct doc_figure *f = doc_figure(&d, "figure", text, text, &id);
+    (void)doc_row(&d, t, text);
     const struct plot_share share = {.label = text, .share = 1};
-    plot_shares(&f->svg, &(struct plot_shares){.head = {.id = id, .title = text, .desc = text},
-                                               .shares = &share,
-                                               .n_shares = 1});
+    struct plot_shares plot = {
+        .head = {.title = text, .desc = text}, .shares = &share, .n_shares = 1};
+    plot_shares(doc_figure(&d, "figure", text, &plot.head), &plot);
     render_html(&d, &html);
     render_md(&d, &md);
     render_json(&d, &json);

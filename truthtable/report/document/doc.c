@@ -159,7 +159,16 @@ struct doc_item *doc_item(struct doc *d, struct doc_list *list, const char *name
     return item;
 }
 
-/* Copies the columns, which are often on the caller's stack. */
+/* Most items are one sentence. */
+void doc_point(struct doc *d, struct doc_list *list, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    (void)doc_item(d, list, NULL, text_format(d, fmt, args));
+    va_end(args);
+}
+
+/* Tables and their columns live as long as the document. */
 struct doc_table *doc_table(struct doc *d, const char *id, const char *caption,
                             const struct doc_column *columns, size_t n_columns)
 {
@@ -168,49 +177,66 @@ struct doc_table *doc_table(struct doc *d, const char *id, const char *caption,
     struct doc_table *t = arena_alloc(&d->arena, sizeof(*t));
     t->id = unique;
     t->caption = caption;
-    t->columns = arena_array(&d->arena, n_columns, sizeof(*t->columns));
-    memcpy(t->columns, columns, n_columns * sizeof(*columns));
+    t->columns = columns;
     t->n_columns = n_columns;
     b->table = t;
     b->number = ++d->n_tables;
     return t;
 }
 
+/* More than doubles the room; what was there before stays in the arena. */
+void doc_columns_add(struct doc *d, struct doc_columns *columns, const struct doc_column *more,
+                     size_t n)
+{
+    if (columns->n + n > columns->cap) {
+        struct doc_column *old = columns->items;
+        columns->cap = 2 * columns->cap + n;
+        columns->items = arena_array(&d->arena, columns->cap, sizeof(*old));
+        for (size_t i = 0; i < columns->n; i++) {
+            columns->items[i] = old[i];
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        columns->items[columns->n++] = more[i];
+    }
+}
+
+struct doc_columns doc_columns(struct doc *d, const struct doc_column *first, size_t n)
+{
+    struct doc_columns columns = {0};
+    doc_columns_add(d, &columns, first, n);
+    return columns;
+}
+
+struct doc_column *doc_column_add(struct doc *d, struct doc_columns *columns, const char *title,
+                                  doc_fill_fn *fill)
+{
+    doc_columns_add(d, columns, &(struct doc_column)COLUMN(title, ALIGN_NUMBER, fill), 1);
+    return &columns->items[columns->n - 1];
+}
+
+struct doc_row *doc_row(struct doc *d, struct doc_table *t, const void *row)
+{
+    return doc_row_by(d, t, t->columns, row);
+}
+
 /* Every cell starts as an empty text, never as NULL. */
-struct doc_row *doc_row(struct doc *d, struct doc_table *t)
-{
-    struct doc_row *row = arena_alloc(&d->arena, sizeof(*row));
-    row->cells = arena_array(&d->arena, t->n_columns, sizeof(*row->cells));
-    for (size_t i = 0; i < t->n_columns; i++) {
-        row->cells[i].text = "";
-    }
-    if (t->last == NULL) {
-        t->first = row;
-    } else {
-        t->last->next = row;
-    }
-    t->last = row;
-    t->n_rows++;
-    return row;
-}
-
-struct doc_table *doc_table_of(struct doc *d, const char *id, const char *caption,
-                               const struct doc_field *fields, size_t n_fields)
-{
-    struct doc_column *columns = arena_array(&d->arena, n_fields, sizeof(*columns));
-    for (size_t i = 0; i < n_fields; i++) {
-        columns[i] = (struct doc_column){fields[i].title, fields[i].align};
-    }
-    return doc_table(d, id, caption, columns, n_fields);
-}
-
-struct doc_row *doc_row_of(struct doc *d, struct doc_table *t, const struct doc_field *fields,
+struct doc_row *doc_row_by(struct doc *d, struct doc_table *t, const struct doc_column *columns,
                            const void *row)
 {
-    struct doc_row *out = doc_row(d, t);
+    struct doc_row *out = arena_alloc(&d->arena, sizeof(*out));
+    out->cells = arena_array(&d->arena, t->n_columns, sizeof(*out->cells));
     for (size_t i = 0; i < t->n_columns; i++) {
-        fields[i].fill(d, &out->cells[i], row, &fields[i]);
+        out->cells[i].text = "";
+        columns[i].fill(&(struct doc_slot){&d->arena, &out->cells[i], row, &columns[i]});
     }
+    if (t->last == NULL) {
+        t->first = out;
+    } else {
+        t->last->next = out;
+    }
+    t->last = out;
+    t->n_rows++;
     return out;
 }
 
@@ -229,50 +255,50 @@ size_t doc_columns_shown(const struct doc_table *t)
 }
 
 /* Appends, so that data keep the order in which they were added. */
-static struct doc_datum *datum_add(struct doc *d, struct doc_cell *cell, const char *name)
+static struct doc_datum *datum_add(const struct doc_slot *s, const char *name)
 {
-    struct doc_datum **at = &cell->data;
+    struct doc_datum **at = &s->cell->data;
     while (*at != NULL) {
         at = &(*at)->next;
     }
-    *at = arena_alloc(&d->arena, sizeof(**at));
+    *at = arena_alloc(s->arena, sizeof(**at));
     (*at)->name = name;
     return *at;
 }
 
 /* A number for report.json, under the cell's text. */
-void doc_datum(struct doc *d, struct doc_cell *cell, const char *name, double v)
+void doc_datum(const struct doc_slot *s, const char *name, double v)
 {
-    datum_add(d, cell, name)->number = v;
+    datum_add(s, name)->number = v;
 }
 
 /* A truth for report.json. */
-void doc_flag(struct doc *d, struct doc_cell *cell, const char *name, int flag)
+void doc_flag(const struct doc_slot *s, const char *name, int flag)
 {
-    struct doc_datum *datum = datum_add(d, cell, name);
+    struct doc_datum *datum = datum_add(s, name);
     datum->kind = DATUM_FLAG;
     datum->flag = flag;
 }
 
 /* Most cells are one number. */
-void doc_number(struct doc *d, struct doc_cell *cell, const char *text, double v)
+void doc_number(const struct doc_slot *s, const char *text, double v)
 {
-    cell->text = text;
-    doc_datum(d, cell, "value", v);
+    s->cell->text = text;
+    doc_datum(s, "value", v);
 }
 
 /* The caller draws into the figure's SVG afterwards. */
-struct doc_figure *doc_figure(struct doc *d, const char *id, const char *caption,
-                              const char *summary, const char **svg_id)
+struct strbuf *doc_figure(struct doc *d, const char *id, const char *caption,
+                          struct plot_head *head)
 {
     const char *unique = id_make(d, BLOCK_FIGURE, id);
     struct doc_block *b = block_add(d, BLOCK_FIGURE);
     b->figure = arena_alloc(&d->arena, sizeof(*b->figure));
     b->figure->id = unique;
     b->figure->caption = caption;
-    b->figure->summary = summary;
+    b->figure->summary = head->desc;
     strbuf_init(&b->figure->svg);
     b->number = ++d->n_figures;
-    *svg_id = arena_printf(&d->arena, "figure-%s", unique);
-    return b->figure;
+    head->id = arena_printf(&d->arena, "figure-%s", unique);
+    return &b->figure->svg;
 }

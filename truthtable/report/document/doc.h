@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/strbuf.h"
+#include "truthtable/report/document/plot.h"
 
 enum doc_tone { TONE_PLAIN, TONE_LIT, TONE_GOOD, TONE_WARN, TONE_BAD, TONE_MUTED, TONE_NR };
 enum doc_align { ALIGN_TEXT, ALIGN_NUMBER, ALIGN_MARK };
@@ -46,20 +47,37 @@ struct doc_cell {
     struct doc_datum *data; /* or NULL */
 };
 
+struct doc_column;
+
+/* A cell that its column fills from a row. */
+struct doc_slot {
+    struct arena *arena; /* the document's */
+    struct doc_cell *cell;
+    const void *row;
+    const struct doc_column *column;
+};
+typedef void doc_fill_fn(const struct doc_slot *s);
+
+/* A column: its head, and what its cells show of a row. A table is declared as an array of these.
+ */
 struct doc_column {
     const char *title;
     enum doc_align align;
+    doc_fill_fn *fill;
+    const char *key; /* for `fill`, as are the rest: the member that it shows */
+    int n;           /* digits, an offset or an index */
+    const void *of;  /* what the column is about: the words of a flag, a measure, a fit */
 };
 
-/* A column together with what its cells show of a row: a table is declared as an array of these. */
-struct doc_field {
-    const char *title;
-    enum doc_align align;
-    void (*fill)(struct doc *d, struct doc_cell *cell, const void *row,
-                 const struct doc_field *field);
-    const char *key;   /* for `fill`, as are the rest: the member that it shows */
-    int digits;        /* significant, or decimals */
-    const void *words; /* for a flag */
+#define COLUMN(title, align, fill)                                                                 \
+    {                                                                                              \
+        title, align, fill, NULL, 0, NULL                                                          \
+    }
+
+struct doc_columns { /* of a matrix */
+    struct doc_column *items;
+    size_t n;
+    size_t cap;
 };
 
 struct doc_row {
@@ -71,7 +89,7 @@ struct doc_row {
 struct doc_table {
     const char *id;
     const char *caption;
-    struct doc_column *columns;
+    const struct doc_column *columns;
     size_t n_columns;
     struct doc_row *first;
     struct doc_row *last;
@@ -146,31 +164,37 @@ void doc_section(struct doc *d, const char *id, const char *title);
 void doc_subsection(struct doc *d, const char *title);
 void doc_paragraph(struct doc *d, const char *fmt, ...) PRINTF_LIKE(2, 3); /* copies */
 void doc_notice(struct doc *d, enum doc_tone tone, const char *fmt, ...) PRINTF_LIKE(3, 4);
-
 struct doc_list *doc_list(struct doc *d);
 struct doc_list *doc_facts(struct doc *d);
+/* Adds a plain item to a list; copies. */
+void doc_point(struct doc *d, struct doc_list *list, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* name NULL for a list's item; returns the item so that `code` and `tone` can be set. */
 struct doc_item *doc_item(struct doc *d, struct doc_list *list, const char *name, const char *text);
 
+/* Declares a table; the columns are borrowed. */
 struct doc_table *doc_table(struct doc *d, const char *id, const char *caption,
                             const struct doc_column *columns, size_t n_columns);
-/* Cells start out empty. */
-struct doc_row *doc_row(struct doc *d, struct doc_table *t);
-/* The same for a declared table: each field fills its cell from `row`. */
-struct doc_table *doc_table_of(struct doc *d, const char *id, const char *caption,
-                               const struct doc_field *fields, size_t n_fields);
-struct doc_row *doc_row_of(struct doc *d, struct doc_table *t, const struct doc_field *fields,
+/* Columns of a matrix, whose number depends on the data: first those declared. One of numbers is
+ * added for the caller to set `key`, `n` or `of`, by which its `fill` tells it from the others. */
+struct doc_columns doc_columns(struct doc *d, const struct doc_column *first, size_t n);
+struct doc_column *doc_column_add(struct doc *d, struct doc_columns *columns, const char *title,
+                                  doc_fill_fn *fill);
+void doc_columns_add(struct doc *d, struct doc_columns *columns, const struct doc_column *more,
+                     size_t n);
+/* Adds a row whose cells are filled from `row`, which is not kept; or by as many other columns. */
+struct doc_row *doc_row(struct doc *d, struct doc_table *t, const void *row);
+struct doc_row *doc_row_by(struct doc *d, struct doc_table *t, const struct doc_column *columns,
                            const void *row);
 /* Without a last column of remarks that is empty throughout: pages leave it out. */
 size_t doc_columns_shown(const struct doc_table *t);
-/* Adds a value to a cell under a name of its own. */
-void doc_datum(struct doc *d, struct doc_cell *cell, const char *name, double v);
-void doc_flag(struct doc *d, struct doc_cell *cell, const char *name, int flag);
-/* A cell that is one number: its text, and "value". */
-void doc_number(struct doc *d, struct doc_cell *cell, const char *text, double v);
+/* For `fill`: add a value to the cell under a name of its own; its text, and "value". */
+void doc_datum(const struct doc_slot *s, const char *name, double v);
+void doc_flag(const struct doc_slot *s, const char *name, int flag);
+void doc_number(const struct doc_slot *s, const char *text, double v);
 
-/* *svg_id, for plot_head.id, is the figure's identifier on the page. */
-struct doc_figure *doc_figure(struct doc *d, const char *id, const char *caption,
-                              const char *summary, const char **svg_id);
+/* Adds a figure that shows `head->desc` in words, sets `head->id` to its identifier on the page,
+ * and returns the buffer to draw into. */
+struct strbuf *doc_figure(struct doc *d, const char *id, const char *caption,
+                          struct plot_head *head);
 
 #endif

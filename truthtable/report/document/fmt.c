@@ -127,6 +127,12 @@ const char *fmt_with_error(struct arena *a, double v, double se)
                         fmt_fixed(a, se, places));
 }
 
+/* An unknown multiple has no sigma either. */
+const char *fmt_sigma(struct arena *a, double v, int decimals)
+{
+    return isfinite(v) ? arena_printf(a, "%s\xcf\x83", fmt_signed(a, v, decimals)) : FMT_NONE;
+}
+
 /* The magnitude as unsigned, so that the least integer works, too. */
 const char *fmt_count(struct arena *a, int64_t v)
 {

@@ -19,6 +19,8 @@ const char *fmt_signed(struct arena *a, double v, int decimals);
 const char *fmt_short(struct arena *a, double v, int digits);
 /* "1.098 ± 0.018": two digits of the error, which is positive, and the value to the same place. */
 const char *fmt_with_error(struct arena *a, double v, double se);
+/* "+3.31σ": a multiple of a standard error. */
+const char *fmt_sigma(struct arena *a, double v, int decimals);
 /* "62,956,032" */
 const char *fmt_count(struct arena *a, int64_t v);
 /* The same of a count that was read as a double; one that no count can be prints as fmt_short. */

@@ -5,12 +5,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/document/plot.h"
 #include "truthtable/report/sections/instrument_blocks.h"
+#include "truthtable/report/sections/json_columns.h"
 #include "truthtable/report/verdict_words.h"
 
-#define PRIORS_MAX ((size_t)8)
+#define PRIORS_MAX 8
 #define MINUS_INF  (-(double)INFINITY)
 
 /* "The null" in plain words. */
@@ -21,62 +23,68 @@ static const char *reading_words(const char *reading)
                                                       : reading;
 }
 
-/* A factor, with a mark for the side of the bounds that it is on. */
-static void factor_cell(struct doc *d, struct doc_cell *cell, const cJSON *factor)
+/* The factor under the prior `n`, with a mark for the side of the bounds that it is on. */
+static void factor_cell(const struct doc_slot *s)
 {
+    const cJSON *factor = cJSON_GetArrayItem(member(json_of(s), "cells"), s->column->n);
     const char *reading = words_member(factor, "reading");
     double bf10 = member_number(factor, "bf10");
     /* A hollow circle for no difference, a filled one for a difference. */
     const char *mark = strcmp(reading, "for the null") == 0       ? " \xe2\x97\x8b"
                        : strcmp(reading, "against the null") == 0 ? " \xe2\x97\x8f"
                                                                   : "";
-    doc_number(d, cell,
-               isfinite(bf10) ? arena_printf(&d->arena, "%s%s", fmt_short(&d->arena, bf10, 4), mark)
+    doc_number(s,
+               isfinite(bf10) ? arena_printf(s->arena, "%s%s", fmt_short(s->arena, bf10, 4), mark)
                               : FMT_NONE,
                bf10);
-    doc_datum(d, cell, "ln", member_number(factor, "ln_bf10"));
+    doc_datum(s, "ln", member_number(factor, "ln_bf10"));
 }
 
-/* One measure under every prior that is shown. */
-static void add_row(struct doc *d, struct doc_table *t, const cJSON *measure, size_t n_priors)
+/* The reading under all priors together. */
+static void reading_cell(const struct doc_slot *s)
 {
-    static const struct show_words robust = {"yes", "no", FMT_NONE};
-    struct doc_row *row = doc_row(d, t);
-    const char *reading = member_text(measure, "reading");
-    row->cells[0].text = words_member(measure, "measure");
-    show_estimate(d, &row->cells[1], member_number(measure, "estimate"),
-                  member_number(measure, "se"));
-    for (size_t i = 0; i < n_priors; i++) {
-        factor_cell(d, &row->cells[2 + i], cJSON_GetArrayItem(member(measure, "cells"), (int)i));
-    }
-    row->cells[2 + n_priors].text = reading == NULL ? "undetermined" : reading_words(reading);
-    show_flag(d, &row->cells[3 + n_priors], measure, "robust", &robust);
-    row->cells[4 + n_priors].text = show_why(measure);
+    const char *reading = member_text(json_of(s), "reading");
+    s->cell->text = reading == NULL ? "undetermined" : reading_words(reading);
 }
 
 /* Priors as columns, up to PRIORS_MAX. */
+static struct doc_columns columns_of(struct doc *d, const cJSON *instrument)
+{
+    static const struct show_words robust = {"yes", "no", FMT_NONE};
+    const struct doc_column first[] = {
+        JSON_TEXT("Measure", "measure"),
+        JSON_ESTIMATE(words_member(instrument, "estimate_of"), "estimate"),
+    };
+    static const struct doc_column last[] = {
+        COLUMN("Reads", ALIGN_TEXT, reading_cell),
+        JSON_FLAG("Robust", "robust", &robust),
+        JSON_REMARK,
+    };
+    struct arena *a = &d->arena;
+    struct doc_columns columns = doc_columns(d, first, ARRAY_LEN(first));
+    int n = 0;
+    const cJSON *prior = NULL;
+    cJSON_ArrayForEach(prior, member(instrument, "priors"))
+    {
+        const char *title = arena_printf(a, "%s, \xcf\x84 = %s", words_member(prior, "name"),
+                                         fmt_short(a, member_number(prior, "sd"), 4));
+        if (n < PRIORS_MAX) {
+            doc_column_add(d, &columns, title, factor_cell)->n = n++;
+        }
+    }
+    doc_columns_add(d, &columns, last, ARRAY_LEN(last));
+    return columns;
+}
+
+/* A row for each measure. */
 static void add_matrix(struct doc *d, const cJSON *instrument)
 {
     struct arena *a = &d->arena;
-    const cJSON *priors = member(instrument, "priors");
-    size_t n_all = member_count(instrument, "priors");
-    size_t n = n_all < PRIORS_MAX ? n_all : PRIORS_MAX;
-    struct doc_column columns[PRIORS_MAX + 5] = {{"Measure", ALIGN_TEXT}};
-    columns[1] = (struct doc_column){words_member(instrument, "estimate_of"), ALIGN_NUMBER};
-    for (size_t i = 0; i < n; i++) {
-        const cJSON *prior = cJSON_GetArrayItem(priors, (int)i);
-        columns[2 + i] =
-            (struct doc_column){arena_printf(a, "%s, \xcf\x84 = %s", words_member(prior, "name"),
-                                             fmt_short(a, member_number(prior, "sd"), 4)),
-                                ALIGN_NUMBER};
-    }
-    columns[2 + n] = (struct doc_column){"Reads", ALIGN_TEXT};
-    /* Robust: the same reading under every prior. */
-    columns[3 + n] = (struct doc_column){"Robust", ALIGN_TEXT};
-    columns[4 + n] = (struct doc_column){"Remark", ALIGN_TEXT};
+    const size_t n_priors = member_count(instrument, "priors");
     const cJSON *bounds = member(instrument, "bounds");
     const cJSON *low = cJSON_GetArrayItem(bounds, 0);
     const cJSON *high = cJSON_GetArrayItem(bounds, 1);
+    const struct doc_columns columns = columns_of(d, instrument);
     struct doc_table *t = doc_table(
         d, show_id(d, instrument, ""),
         arena_printf(
@@ -87,15 +95,11 @@ static void add_matrix(struct doc *d, const cJSON *instrument)
             "under every prior.",
             fmt_short(a, cJSON_IsNumber(low) ? low->valuedouble : (double)NAN, 3),
             fmt_short(a, cJSON_IsNumber(high) ? high->valuedouble : (double)NAN, 3)),
-        columns, n + 5);
-    const cJSON *measure = NULL;
-    cJSON_ArrayForEach(measure, member(instrument, "measures"))
-    {
-        add_row(d, t, measure, n);
-    }
-    if (n < n_all) {
-        doc_paragraph(d, "Of %zu priors the first %zu are shown; the reading is over all of them.",
-                      n_all, n);
+        columns.items, columns.n);
+    json_rows(d, t, member(instrument, "measures"));
+    if (n_priors > PRIORS_MAX) {
+        doc_paragraph(d, "Of %zu priors the first %d are shown; the reading is over all of them.",
+                      n_priors, PRIORS_MAX);
     }
 }
 
@@ -138,24 +142,19 @@ static void add_figure(struct doc *d, const cJSON *instrument)
     }
     const struct plot_rule rules[] = {{log(low->valuedouble), "for no difference", "chance"},
                                       {log(high->valuedouble), "for a difference", "best"}};
-    const char *id = NULL;
-    const char *summary = "The table has the factors.";
-    struct doc_figure *f = doc_figure(
-        d, show_id(d, instrument, ""),
-        "Bayes factors on a logarithmic scale, one mark a prior, from top to bottom as the table "
-        "has them from left to right. Left of the first line they read for no difference, right of "
-        "the second for one.",
-        summary, &id);
-    struct plot_dots plot = {.head = {.id = id,
-                                      .title = "Bayes factors by measure and prior",
-                                      .desc = summary,
+    struct plot_dots plot = {.head = {.title = "Bayes factors by measure and prior",
+                                      .desc = "The table has the factors.",
                                       .x_title = "ln BF10"},
                              .rows = rows,
                              .n_rows = n,
                              .rules = rules,
                              .n_rules = 2,
                              .band_from = (double)NAN};
-    plot_dots(&f->svg, &plot);
+    const char *caption =
+        "Bayes factors on a logarithmic scale, one mark a prior, from top to bottom as the table "
+        "has them from left to right. Left of the first line they read for no difference, right of "
+        "the second for one.";
+    plot_dots(doc_figure(d, show_id(d, instrument, ""), caption, &plot.head), &plot);
 }
 
 /* The model is not needed: everything is in the instrument. */

@@ -10,7 +10,8 @@
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/document/plot.h"
 #include "truthtable/report/sections/instrument_blocks.h"
-#include "truthtable/report/sections/json_fields.h"
+#include "truthtable/report/sections/json_columns.h"
+#include "truthtable/report/sections/row_columns.h"
 #include "truthtable/report/verdict_words.h"
 
 #define ROWS_MAX ((size_t)40)
@@ -22,21 +23,11 @@ static const char *percent(struct arena *a, double share)
     return isfinite(share) ? arena_printf(a, "%s %%", fmt_signed(a, share * 100, 1)) : FMT_NONE;
 }
 
-/* One rung: what it reads, whether it shows a difference, and whom it favors. */
-static void add_rung(struct doc *d, struct doc_table *t, const char *rung, const char *reads,
-                     const cJSON *shows, const char *favours)
-{
-    struct doc_row *row = doc_row(d, t);
-    row->cells[0].text = rung;
-    row->cells[1].text = reads;
-    row->cells[2].text = cJSON_IsTrue(shows)    ? "shows a difference"
-                         : cJSON_IsFalse(shows) ? "shows none"
-                                                : "undetermined";
-    doc_flag(d, &row->cells[2], "value", cJSON_IsTrue(shows) ? 1 : cJSON_IsFalse(shows) ? 0 : -1);
-    row->cells[3].text = favours;
-    /* Showing a difference is a finding in either direction. */
-    row->tone = cJSON_IsTrue(shows) ? TONE_GOOD : TONE_PLAIN;
-}
+struct rung {
+    struct json_row json; /* the object that says what it shows */
+    const char *reads;
+    const char *favours;
+};
 
 /* The arm that the loss rung favours is the one that is not worse. */
 static const char *loss_favours(const cJSON *instrument)
@@ -49,10 +40,13 @@ static const char *loss_favours(const cJSON *instrument)
 /* The upper rung first, as a ladder is drawn. */
 static void add_ladder(struct doc *d, const cJSON *instrument)
 {
-    static const struct doc_column columns[] = {{"Rung", ALIGN_TEXT},
-                                                {"It reads", ALIGN_TEXT},
-                                                {"Shows", ALIGN_TEXT},
-                                                {"Favours", ALIGN_TEXT}};
+    static const struct show_words words = {"shows a difference", "shows none", "undetermined"};
+    static const struct doc_column columns[] = {
+        JSON_LABEL("Rung"),
+        ROW_TEXT("It reads", struct rung, reads),
+        JSON_FLAG("Shows", "shows", &words),
+        ROW_TEXT("Favours", struct rung, favours),
+    };
     struct arena *a = &d->arena;
     const cJSON *loss = member(instrument, "loss");
     const cJSON *benchmarks = member(instrument, "benchmarks");
@@ -62,71 +56,70 @@ static void add_ladder(struct doc *d, const cJSON *instrument)
                   arena_printf(a, "The ladder of two rungs, and where the gap shows: %s %s %s",
                                case_name == NULL ? "no case of the four" : case_name, ARROW,
                                words_member(instrument, "case_why")),
-                  columns, 4);
+                  columns, ARRAY_LEN(columns));
     const cJSON *clears = member(benchmarks, "clears_any");
-    const char *reads = cJSON_IsTrue(clears)    ? "benchmarks; some clear their floors"
-                        : cJSON_IsFalse(clears) ? "benchmarks; none clears its floor"
-                                                : "benchmarks";
-    const char *favours = member_text(benchmarks, "favours");
-    add_rung(d, t, "2 \xc2\xb7 benchmarks", reads, member(benchmarks, "shows"),
-             favours == NULL ? FMT_NONE : favours);
-    double gap = member_number(loss, "gap");
     /* A gap that does not show favors neither arm. */
     const bool loss_shows = cJSON_IsTrue(member(loss, "shows"));
-    add_rung(d, t, "1 \xc2\xb7 loss",
+    const struct rung rungs[] = {
+        {.json = {.label = "2 \xc2\xb7 benchmarks", .of = benchmarks},
+         .reads = cJSON_IsTrue(clears)    ? "benchmarks; some clear their floors"
+                  : cJSON_IsFalse(clears) ? "benchmarks; none clears its floor"
+                                          : "benchmarks",
+         .favours = member_text(benchmarks, "favours")},
+        {.json = {.label = "1 \xc2\xb7 loss", .of = loss},
+         .reads =
              arena_printf(a, "%s: a gap of %s nats, %s perplexity", words_member(loss, "measure"),
-                          fmt_signed(a, gap, 4), percent(a, member_number(loss, "inflation"))),
-             member(loss, "shows"), loss_shows ? loss_favours(instrument) : FMT_NONE);
+                          fmt_signed(a, member_number(loss, "gap"), 4),
+                          percent(a, member_number(loss, "inflation"))),
+         .favours = loss_shows ? loss_favours(instrument) : NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rungs); i++) {
+        /* Showing a difference is a finding in either direction. */
+        const bool shows = cJSON_IsTrue(member(rungs[i].json.of, "shows"));
+        doc_row(d, t, &rungs[i])->tone = shows ? TONE_GOOD : TONE_PLAIN;
+    }
 }
 
 /* What the gap means for perplexity. */
-static void inflation_cell(struct doc *d, struct doc_cell *cell, const void *row,
-                           const struct doc_field *field)
+static void inflation_cell(const struct doc_slot *s)
 {
-    const double inflation = member_number(((const struct json_row *)row)->of, field->key);
-    doc_number(d, cell, percent(&d->arena, inflation), inflation);
+    const double inflation = member_number(json_of(s), s->column->key);
+    doc_number(s, percent(s->arena, inflation), inflation);
 }
 
 /* A gap with its interval. */
 static const struct show_words yes_or_no = {"yes", "no", "undetermined"};
-static const struct doc_field gap_fields[] = {
-    FIELD_LABEL("Of"),
-    {"Gap, nats", ALIGN_NUMBER, json_field_estimate, "gap", 0, NULL},
-    FIELD_INTERVAL("95 % interval"),
+static const struct doc_column gap_columns[] = {
+    JSON_LABEL("Of"),
+    JSON_ESTIMATE("Gap, nats", "gap"),
+    JSON_INTERVAL("95 % interval"),
     {"Perplexity", ALIGN_NUMBER, inflation_cell, "inflation", 0, NULL},
-    FIELD_TEXT("Worse", "worse"),
-    FIELD_FLAG("Shows", "shows", &yes_or_no),
-    FIELD_REMARK,
+    JSON_TEXT("Worse", "worse"),
+    JSON_FLAG("Shows", "shows", &yes_or_no),
+    JSON_REMARK,
 };
 
-static void no_cell(struct doc *d, struct doc_cell *cell, const void *row,
-                    const struct doc_field *field)
+static void no_cell(const struct doc_slot *s)
 {
-    (void)d;
-    (void)row;
-    (void)field;
-    cell->text = FMT_NONE;
+    s->cell->text = FMT_NONE;
 }
 
 /* The verdict has intervals over all settings together, not for one. */
-static void setting_why(struct doc *d, struct doc_cell *cell, const void *row,
-                        const struct doc_field *field)
+static void setting_why(const struct doc_slot *s)
 {
-    const bool is_known = isfinite(member_number(((const struct json_row *)row)->of, "gap"));
-    (void)d;
-    (void)field;
-    cell->text = is_known ? "no interval of one setting alone" : "undetermined";
+    const bool is_known = isfinite(member_number(json_of(s), "gap"));
+    s->cell->text = is_known ? "no interval of one setting alone" : "undetermined";
 }
 
 /* One setting's gap, in the columns of gap_fields. */
-static const struct doc_field setting_fields[ARRAY_LEN(gap_fields)] = {
-    FIELD_LABEL("Of"),
-    {"Gap, nats", ALIGN_NUMBER, json_field_value, "gap", 0, NULL},
-    FIELD_OWN("95 % interval", ALIGN_NUMBER, no_cell),
+static const struct doc_column setting_columns[ARRAY_LEN(gap_columns)] = {
+    JSON_LABEL("Of"),
+    {"Gap, nats", ALIGN_NUMBER, json_cell_value, "gap", 0, NULL},
+    COLUMN("95 % interval", ALIGN_NUMBER, no_cell),
     {"Perplexity", ALIGN_NUMBER, inflation_cell, "inflation", 0, NULL},
-    FIELD_OWN("Worse", ALIGN_TEXT, no_cell),
-    FIELD_OWN("Shows", ALIGN_TEXT, no_cell),
-    FIELD_OWN("Remark", ALIGN_TEXT, setting_why),
+    COLUMN("Worse", ALIGN_TEXT, no_cell),
+    COLUMN("Shows", ALIGN_TEXT, no_cell),
+    COLUMN("Remark", ALIGN_TEXT, setting_why),
 };
 
 /* The list's first element; NULL if it has only one, which equals the whole. */
@@ -139,7 +132,7 @@ static const cJSON *first_of_many(const cJSON *list)
 static void add_gaps(struct doc *d, const cJSON *instrument)
 {
     struct arena *a = &d->arena;
-    struct doc_table *t = doc_table_of(
+    struct doc_table *t = doc_table(
         d, show_id(d, instrument, "gaps"),
         arena_printf(a,
                      "The gap in loss, %s " FMT_MINUS " %s, whole and by source; perplexity: what "
@@ -148,19 +141,19 @@ static void add_gaps(struct doc *d, const cJSON *instrument)
                      cJSON_IsTrue(member(instrument, "sources_agree"))    ? "yes"
                      : cJSON_IsFalse(member(instrument, "sources_agree")) ? "NO"
                                                                           : "not known"),
-        gap_fields, ARRAY_LEN(gap_fields));
+        gap_columns, ARRAY_LEN(gap_columns));
     const struct json_row whole = {"whole", member(instrument, "loss"), NULL};
-    doc_row_of(d, t, gap_fields, &whole);
+    doc_row(d, t, &whole);
     const cJSON *part = NULL;
     cJSON_ArrayForEach(part, member(instrument, "sources"))
     {
         const struct json_row row = {words_member(part, "source"), part, NULL};
-        doc_row_of(d, t, gap_fields, &row);
+        doc_row(d, t, &row);
     }
     /* A single setting would repeat the whole. */
     for (part = first_of_many(member(instrument, "settings")); part != NULL; part = part->next) {
         const char *label = arena_printf(a, "whole, at %s", words_member(part, "setting"));
-        doc_row_of(d, t, setting_fields, &(struct json_row){label, part, NULL});
+        doc_row_by(d, t, setting_columns, &(struct json_row){label, part, NULL});
     }
 }
 
@@ -197,16 +190,9 @@ static void add_figure(struct doc *d, const cJSON *instrument)
     if (n < 2) { /* a single number needs no figure */
         return;
     }
-    const char *id = NULL;
-    const char *summary = "The table has the gaps.";
-    struct doc_figure *f = doc_figure(d, show_id(d, instrument, "gaps"),
-                                      "The gap in loss, whole and by source, with 95 % intervals "
-                                      "over replicates.",
-                                      summary, &id);
     const struct plot_rule zero = {0, "no gap", "zero"};
-    struct plot_dots plot = {.head = {.id = id,
-                                      .title = "Gap in loss by source",
-                                      .desc = summary,
+    struct plot_dots plot = {.head = {.title = "Gap in loss by source",
+                                      .desc = "The table has the gaps.",
                                       .x_title = arena_printf(a, "nats, %s " FMT_MINUS " %s",
                                                               words_member(instrument, "a"),
                                                               words_member(instrument, "b"))},
@@ -215,34 +201,32 @@ static void add_figure(struct doc *d, const cJSON *instrument)
                              .rules = &zero,
                              .n_rules = 1,
                              .band_from = (double)NAN};
-    plot_dots(&f->svg, &plot);
+    const char *caption =
+        "The gap in loss, whole and by source, with 95 % intervals over replicates.";
+    plot_dots(doc_figure(d, show_id(d, instrument, "gaps"), caption, &plot.head), &plot);
 }
 
 /* The upper rung, measure by measure. */
 static void add_benchmarks(struct doc *d, const cJSON *instrument)
 {
-    static const struct doc_field fields[] = {
-        FIELD_TEXT("Measure", "measure"),
-        FIELD_FLAG("Clears", "clears", &yes_or_no),
-        {"Difference", ALIGN_NUMBER, json_field_value, "difference", 0, NULL},
-        FIELD_INTERVAL("95 % interval"),
-        FIELD_FLAG("Shows", "shows", &yes_or_no),
-        FIELD_TEXT("Favours", "favours"),
-        FIELD_REMARK,
+    static const struct doc_column columns[] = {
+        JSON_TEXT("Measure", "measure"),
+        JSON_FLAG("Clears", "clears", &yes_or_no),
+        {"Difference", ALIGN_NUMBER, json_cell_value, "difference", 0, NULL},
+        JSON_INTERVAL("95 % interval"),
+        JSON_FLAG("Shows", "shows", &yes_or_no),
+        JSON_TEXT("Favours", "favours"),
+        JSON_REMARK,
     };
     const cJSON *measures = member(member(instrument, "benchmarks"), "measures");
     if (cJSON_GetArraySize(measures) == 0) {
         return;
     }
-    struct doc_table *t = doc_table_of(
+    struct doc_table *t = doc_table(
         d, show_id(d, instrument, "benchmarks"),
         "The benchmark rung. A measure below its floor shows nothing, whatever its difference.",
-        fields, ARRAY_LEN(fields));
-    const cJSON *measure = NULL;
-    cJSON_ArrayForEach(measure, measures)
-    {
-        doc_row_of(d, t, fields, &(struct json_row){.of = measure});
-    }
+        columns, ARRAY_LEN(columns));
+    json_rows(d, t, measures);
 }
 
 /* One sentence, only if a trigger was declared. */
@@ -260,7 +244,8 @@ static void add_trigger(struct doc *d, const cJSON *trigger)
                   cJSON_IsTrue(fires)    ? "FIRES"
                   : cJSON_IsFalse(fires) ? "does not fire"
                                          : "cannot be read",
-                  show_why(trigger)[0] == '\0' ? "" : " ", show_why(trigger));
+                  words_or_empty(trigger, "why")[0] == '\0' ? "" : " ",
+                  words_or_empty(trigger, "why"));
 }
 
 /* The case first, then the evidence for it. */

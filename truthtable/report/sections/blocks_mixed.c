@@ -6,10 +6,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/document/plot.h"
 #include "truthtable/report/measure_values.h"
 #include "truthtable/report/sections/instrument_blocks.h"
+#include "truthtable/report/sections/json_columns.h"
+#include "truthtable/report/sections/row_columns.h"
 #include "truthtable/report/verdict_words.h"
 
 #define FITS_MAX    ((size_t)5) /* side by side */
@@ -34,89 +37,115 @@ static const cJSON *term_of(const cJSON *fit, const char *name)
     return NULL;
 }
 
-/* An estimate, "not estimable", or an em dash for a term that this fit does not have. */
-static void term_cell(struct doc *d, struct doc_cell *cell, const cJSON *term)
+/* A row: a term or a figure of the fits, whose cell in the column of a fit `show` fills. */
+struct fit_row {
+    const char *label;
+    void (*show)(const struct doc_slot *s, const cJSON *fit);
+    const char *key;
+};
+
+/* Every column but the first is about a fit. */
+static void fit_cell(const struct doc_slot *s)
 {
+    ((const struct fit_row *)s->row)->show(s, s->column->of);
+}
+
+/* An estimate, "not estimable", or an em dash for a term that this fit does not have. */
+static void show_term(const struct doc_slot *s, const cJSON *fit)
+{
+    const cJSON *term = term_of(fit, ((const struct fit_row *)s->row)->key);
     if (term == NULL) {
-        cell->text = FMT_NONE;
+        s->cell->text = FMT_NONE;
     } else if (cJSON_IsFalse(member(term, "estimable"))) {
-        cell->text = "not estimable";
-        cell->tone = TONE_WARN;
-        doc_datum(d, cell, "value", (double)NAN);
+        doc_number(s, "not estimable", (double)NAN);
+        s->cell->tone = TONE_WARN;
     } else {
-        show_estimate(d, cell, member_number(term, "beta"), member_number(term, "se"));
+        show_estimate(s, member_number(term, "beta"), member_number(term, "se"));
     }
 }
 
-/* The rows follow the first fit that has terms. */
-static void add_terms(struct doc *d, struct doc_table *t, const cJSON *const *fits, size_t n)
+/* The rows follow the first fit that has terms: all fits of an instrument have the same columns. */
+static void add_terms(struct doc *d, struct doc_table *t)
 {
     const cJSON *names = NULL;
-    /* All fits of one instrument have the same columns. */
-    for (size_t i = 0; i < n && cJSON_GetArraySize(names) == 0; i++) {
-        names = member(fits[i], "terms");
+    for (size_t i = 1; i < t->n_columns && cJSON_GetArraySize(names) == 0; i++) {
+        names = member(t->columns[i].of, "terms");
     }
     const cJSON *term = NULL;
     cJSON_ArrayForEach(term, names)
     {
-        struct doc_row *row = doc_row(d, t);
-        row->cells[0].text = words_member(term, "name");
-        for (size_t i = 0; i < n; i++) {
-            term_cell(d, &row->cells[i + 1], term_of(fits[i], row->cells[0].text));
-        }
+        const char *name = words_member(term, "name");
+        doc_row(d, t, &(struct fit_row){name, show_term, name});
     }
+}
+
+static void show_figure(const struct doc_slot *s, const cJSON *fit)
+{
+    show_short(s, fit, ((const struct fit_row *)s->row)->key, 5);
+}
+
+/* Whether the figures above may be read as they are. A fit that failed may still be known to be
+ * singular. */
+static void show_singular(const struct doc_slot *s, const cJSON *fit)
+{
+    static const struct show_words words = {"singular", "not singular", "not known"};
+    show_flag(s, fit, "singular", &words);
+    s->cell->tone = cJSON_IsFalse(member(fit, "singular")) ? TONE_PLAIN : TONE_WARN;
 }
 
 /* Variances, R2 and numbers of rows, below the terms. */
-static void add_summary(struct doc *d, struct doc_table *t, const cJSON *const *fits, size_t n)
+static void add_summary(struct doc *d, struct doc_table *t)
 {
-    static const struct {
-        const char *key;
-        const char *label;
-    } rows[] = {{"sigma_b", SIGMA " between the groups"},
-                {"sigma_e", SIGMA " within them"},
-                {"theta", THETA ", the ratio of the two"},
-                {"loglik", "Log-likelihood, restricted"},
-                {"r2_marginal", "R" SQUARED " of the fixed terms"},
-                {"r2_conditional", "R" SQUARED " with the groups"},
-                {"n", "Rows (cells)"},
-                {"n_groups", "Groups"}};
-    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
-        struct doc_row *row = doc_row(d, t);
-        row->tone = TONE_MUTED;
-        row->cells[0].text = rows[r].label;
-        for (size_t i = 0; i < n; i++) {
-            show_short(d, &row->cells[i + 1], fits[i], rows[r].key, 5);
-        }
+    static const struct fit_row rows[] = {
+        {SIGMA " between the groups", show_figure, "sigma_b"},
+        {SIGMA " within them", show_figure, "sigma_e"},
+        {THETA ", the ratio of the two", show_figure, "theta"},
+        {"Log-likelihood, restricted", show_figure, "loglik"},
+        {"R" SQUARED " of the fixed terms", show_figure, "r2_marginal"},
+        {"R" SQUARED " with the groups", show_figure, "r2_conditional"},
+        {"Rows (cells)", show_figure, "n"},
+        {"Groups", show_figure, "n_groups"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        doc_row(d, t, &rows[i])->tone = TONE_MUTED;
     }
-    struct doc_row *row = doc_row(d, t);
-    /* A fit that failed may still be known to be singular. */
-    static const struct show_words words = {"singular", "not singular", "not known"};
-    /* The last row: whether the figures above may be read as they are. */
-    row->cells[0].text = "The fit";
-    for (size_t i = 0; i < n; i++) {
-        show_flag(d, &row->cells[i + 1], fits[i], "singular", &words);
-        row->cells[i + 1].tone =
-            cJSON_IsFalse(member(fits[i], "singular")) ? TONE_PLAIN : TONE_WARN;
-    }
+    doc_row(d, t, &(struct fit_row){"The fit", show_singular, NULL});
 }
 
-/* Up to FITS_MAX responses side by side. */
-static void add_table(struct doc *d, const cJSON *instrument, const cJSON *const *fits, size_t n)
+/* Responses side by side. */
+static void add_table(struct doc *d, const cJSON *instrument, const struct doc_columns *columns)
 {
-    struct doc_column columns[FITS_MAX + 1] = {{"Term", ALIGN_TEXT}};
-    for (size_t i = 0; i < n; i++) {
-        columns[i + 1] = (struct doc_column){words_member(fits[i], "response"), ALIGN_NUMBER};
-    }
     struct doc_table *t = doc_table(
         d, show_id(d, instrument, ""),
         arena_printf(&d->arena,
                      "Linear mixed model by restricted maximum likelihood, a random intercept for "
                      "each %s: estimates \xc2\xb1 standard errors, by response.",
                      words_member(instrument, "random")),
-        columns, n + 1);
-    add_terms(d, t, fits, n);
-    add_summary(d, t, fits, n);
+        columns->items, columns->n);
+    add_terms(d, t);
+    add_summary(d, t);
+}
+
+/* As many tables as are needed, each of up to FITS_MAX responses. */
+static void add_tables(struct doc *d, const cJSON *instrument)
+{
+    static const struct doc_column term = ROW_TEXT("Term", struct fit_row, label);
+    struct doc_columns columns = doc_columns(d, &term, 1);
+    const cJSON *fit = NULL;
+    cJSON_ArrayForEach(fit, member(instrument, "fits"))
+    {
+        if (columns.n > FITS_MAX) {
+            add_table(d, instrument, &columns);
+            columns = doc_columns(d, &term, 1);
+        }
+        /* For others the list above says why nothing was fitted. */
+        if (member_count(fit, "terms") > 0) {
+            doc_column_add(d, &columns, words_member(fit, "response"), fit_cell)->of = fit;
+        }
+    }
+    if (columns.n > 1) {
+        add_table(d, instrument, &columns);
+    }
 }
 
 /* One reason in words. */
@@ -223,7 +252,7 @@ static void add_sentences(struct doc *d, const cJSON *instrument, struct doc_lis
                         ? arena_printf(a, "%s, %s", names, words_member(f, "response"))
                         : names;
         }
-        (void)doc_item(d, list, NULL, arena_printf(a, "%s: %s.", names, text));
+        doc_point(d, list, "%s: %s.", names, text);
     }
 }
 
@@ -276,23 +305,20 @@ static void add_forest(struct doc *d, const struct report_model *m, const cJSON 
     if (n == 0) {
         return;
     }
-    const char *id = NULL;
     const char *of = only == NULL ? "shares" : words_member(only, "response");
-    const char *summary = "The table has the figures.";
-    struct doc_figure *f =
-        doc_figure(d, show_id(d, instrument, of),
-                   arena_printf(a, "Fixed terms on %s, with two standard errors to either side.",
-                                only == NULL ? "the benchmark measures" : of),
-                   summary, &id);
     const struct plot_rule zero = {0, "no difference", "zero"};
-    struct plot_dots plot = {
-        .head = {.id = id, .title = "Fixed terms", .desc = summary, .x_title = "estimate"},
-        .rows = rows,
-        .n_rows = n,
-        .rules = &zero,
-        .n_rules = 1,
-        .band_from = (double)NAN};
-    plot_dots(&f->svg, &plot);
+    struct plot_dots plot = {.head = {.title = "Fixed terms",
+                                      .desc = "The table has the figures.",
+                                      .x_title = "estimate"},
+                             .rows = rows,
+                             .n_rows = n,
+                             .rules = &zero,
+                             .n_rules = 1,
+                             .band_from = (double)NAN};
+    const char *caption =
+        arena_printf(a, "Fixed terms on %s, with two standard errors to either side.",
+                     only == NULL ? "the benchmark measures" : of);
+    plot_dots(doc_figure(d, show_id(d, instrument, of), caption, &plot.head), &plot);
 }
 
 /* Shares together, then the others one by one. */
@@ -312,25 +338,9 @@ static void add_forests(struct doc *d, const struct report_model *m, const cJSON
 /* Words before numbers: a singular fit must not be read without its reason. */
 void show_mixed(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
-    const cJSON *fits[FITS_MAX];
-    size_t n = 0;
     struct doc_list *list = doc_list(d);
     add_sentences(d, instrument, list, fit_words);
     add_sentences(d, instrument, list, say_dropped);
-    const cJSON *all = member(instrument, "fits");
-    for (const cJSON *fit = all == NULL ? NULL : all->child; fit != NULL; fit = fit->next) {
-        /* A table is full; the next fit begins another. */
-        if (n == FITS_MAX) {
-            add_table(d, instrument, fits, n);
-            n = 0;
-        }
-        if (member_count(fit, "terms") >
-            0) { /* for others the list above says why nothing was fitted */
-            fits[n++] = fit;
-        }
-    }
-    if (n > 0) {
-        add_table(d, instrument, fits, n);
-    }
+    add_tables(d, instrument);
     add_forests(d, m, instrument);
 }

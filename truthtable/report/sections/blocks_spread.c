@@ -11,7 +11,7 @@
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/document/plot.h"
 #include "truthtable/report/sections/instrument_blocks.h"
-#include "truthtable/report/sections/json_fields.h"
+#include "truthtable/report/sections/json_columns.h"
 #include "truthtable/report/verdict_words.h"
 
 #define ROWS_MAX ((size_t)60)
@@ -19,110 +19,99 @@
 #define CHI2     "\xcf\x87\xc2\xb2"
 
 /* The part of a row is one error of the measure: paired, or in clusters. */
-static void error_mean(struct doc *d, struct doc_cell *cell, const void *row,
-                       const struct doc_field *field)
+static void error_mean(const struct doc_slot *s)
 {
-    const cJSON *error = ((const struct json_row *)row)->part;
-    (void)field;
-    show_estimate(d, cell, member_number(error, "mean"), member_number(error, "se"));
+    const cJSON *error = json_part(s);
+    show_estimate(s, member_number(error, "mean"), member_number(error, "se"));
 }
 
-static void error_interval(struct doc *d, struct doc_cell *cell, const void *row,
-                           const struct doc_field *field)
+static void error_interval(const struct doc_slot *s)
 {
-    (void)field;
-    show_interval(d, cell, ((const struct json_row *)row)->part);
+    show_interval(s, json_part(s));
 }
 
 /* The measure's reason explains more than that of one error. */
-static void error_why(struct doc *d, struct doc_cell *cell, const void *row,
-                      const struct doc_field *field)
+static void error_why(const struct doc_slot *s)
 {
-    const struct json_row *r = row;
-    (void)d;
-    (void)field;
-    cell->text = show_why(r->of)[0] != '\0' ? show_why(r->of) : show_why(r->part);
+    const struct json_row *r = s->row;
+    s->cell->text = words_or_empty(r->of, "why")[0] != '\0' ? words_or_empty(r->of, "why")
+                                                            : words_or_empty(r->part, "why");
 }
 
 /* A second row for clusters, where they were declared. */
 void show_items(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
-    static const struct doc_field fields[] = {
-        FIELD_LABEL("Measure"),
-        FIELD_SHORT("Items", "n_items", 9),
-        FIELD_SHORT("Pairs of cells", "n_pairs", 9),
-        FIELD_SHORT("Left out", "left_out", 9),
-        FIELD_OWN("Difference", ALIGN_NUMBER, error_mean),
-        FIELD_OWN("95 % interval", ALIGN_NUMBER, error_interval),
-        FIELD_OWN("Remark", ALIGN_TEXT, error_why),
+    static const struct doc_column columns[] = {
+        JSON_LABEL("Measure"),
+        JSON_SHORT("Items", "n_items", 9),
+        JSON_SHORT("Pairs of cells", "n_pairs", 9),
+        JSON_SHORT("Left out", "left_out", 9),
+        COLUMN("Difference", ALIGN_NUMBER, error_mean),
+        COLUMN("95 % interval", ALIGN_NUMBER, error_interval),
+        COLUMN("Remark", ALIGN_TEXT, error_why),
     };
     struct arena *a = &d->arena;
     const char *cluster = member_text(instrument, "cluster");
     (void)m;
-    struct doc_table *t = doc_table_of(
+    struct doc_table *t = doc_table(
         d, show_id(d, instrument, ""),
         arena_printf(a,
                      "%s " FMT_MINUS " %s, item by item: the error is that of sampling items%s, "
                      "with the trainings as they are.",
                      words_member(instrument, "a"), words_member(instrument, "b"),
                      cluster == NULL ? "" : ", alone and in clusters"),
-        fields, ARRAY_LEN(fields));
+        columns, ARRAY_LEN(columns));
     const cJSON *measure = NULL;
     cJSON_ArrayForEach(measure, member(instrument, "measures"))
     {
         const char *name = words_member(measure, "measure");
         const cJSON *clustered = member(measure, "clustered");
         const struct json_row paired = {name, measure, member(measure, "paired")};
-        doc_row_of(d, t, fields, &paired);
+        doc_row(d, t, &paired);
         /* Only if clusters were declared. */
         if (cluster != NULL && cJSON_IsObject(clustered)) {
             const char *label = arena_printf(a, "%s, in %s clusters by %s", name,
                                              words_count(a, clustered, "n_clusters"), cluster);
-            doc_row_of(d, t, fields, &(struct json_row){label, measure, clustered});
+            doc_row(d, t, &(struct json_row){label, measure, clustered});
         }
     }
 }
 
 /* The lowest or highest cell, with its margin. */
-static void end_cell(struct doc *d, struct doc_cell *cell, const void *row,
-                     const struct doc_field *field)
+static void end_cell(const struct doc_slot *s)
 {
-    struct arena *a = &d->arena;
-    const cJSON *end = member(((const struct json_row *)row)->of, field->key);
+    struct arena *a = s->arena;
+    const cJSON *end = member(json_of(s), s->column->key);
     double score = member_number(end, "score");
     double z = member_number(end, "z");
     /* The margin in brackets behind the score. */
     const char *margin = isfinite(z) ? arena_printf(a, " (%s" SIGMA ")", fmt_signed(a, z, 2)) : "";
-    doc_number(d, cell,
+    doc_number(s,
                isfinite(score) ? arena_printf(a, "%s%s", fmt_fixed(a, score, 4), margin) : FMT_NONE,
                score);
-    doc_datum(d, cell, "margin", z);
+    doc_datum(s, "margin", z);
 }
 
 /* A row for each measure with a floor. */
 void show_margins(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
-    static const struct doc_field fields[] = {
-        FIELD_TEXT("Measure", "measure"),
-        FIELD_SHORT("Floor", "floor", 5),
-        FIELD_SIGMA("Floor over chance", "floor_above_chance"),
+    static const struct doc_column columns[] = {
+        JSON_TEXT("Measure", "measure"),
+        JSON_SHORT("Floor", "floor", 5),
+        JSON_SIGMA("Floor over chance", "floor_above_chance"),
         {"Lowest cell", ALIGN_NUMBER, end_cell, "lowest", 0, NULL},
         {"Highest cell", ALIGN_NUMBER, end_cell, "highest", 0, NULL},
-        FIELD_SHORT("Clear", "cleared", 9),
-        FIELD_SHORT("Open", "open", 9),
-        FIELD_REMARK,
+        JSON_SHORT("Clear", "cleared", 9),
+        JSON_SHORT("Open", "open", 9),
+        JSON_REMARK,
     };
     (void)m;
     struct doc_table *t =
-        doc_table_of(d, show_id(d, instrument, ""),
-                     "How far the cells lie from the floors, in binomial standard errors of the "
-                     "score.",
-                     fields, ARRAY_LEN(fields));
-    const cJSON *measure = NULL;
-    cJSON_ArrayForEach(measure, member(instrument, "measures"))
-    {
-        doc_row_of(d, t, fields, &(struct json_row){.of = measure});
-    }
+        doc_table(d, show_id(d, instrument, ""),
+                  "How far the cells lie from the floors, in binomial standard errors of the "
+                  "score.",
+                  columns, ARRAY_LEN(columns));
+    json_rows(d, t, member(instrument, "measures"));
 }
 
 /* The ratio of the two spreads, for the figure. */
@@ -158,106 +147,96 @@ static void add_spread_figure(struct doc *d, const cJSON *instrument)
     if (n < 2) {
         return;
     }
-    const char *id = NULL;
-    const char *summary = "The table has both spreads.";
-    struct doc_figure *f =
-        doc_figure(d, show_id(d, instrument, ""),
-                   "Spread of the cells of a measure as a multiple of what sampling items alone "
-                   "would give. Left of the line the cells agree more than independent draws "
-                   "would.",
-                   summary, &id);
     /* 1 is where sampling alone would put the cells. */
     const struct plot_rule one = {1, "binomial", "zero"};
-    struct plot_dots plot = {.head = {.id = id,
-                                      .title = "Spread of the cells against sampling",
-                                      .desc = summary,
+    struct plot_dots plot = {.head = {.title = "Spread of the cells against sampling",
+                                      .desc = "The table has both spreads.",
                                       .x_title = "observed / binomial standard deviation"},
                              .rows = rows,
                              .n_rows = n,
                              .rules = &one,
                              .n_rules = 1,
                              .band_from = (double)NAN};
-    plot_dots(&f->svg, &plot);
+    const char *caption = "Spread of the cells of a measure as a multiple of what sampling items "
+                          "alone would give. Left of the line the cells agree more than "
+                          "independent draws would.";
+    plot_dots(doc_figure(d, show_id(d, instrument, ""), caption, &plot.head), &plot);
 }
 
 /* A measure as a whole, then its conditions. */
 void show_dispersion(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
-    static const struct doc_field fields[] = {
-        FIELD_LABEL("Cells of"),
-        FIELD_SHORT("Cells", "n_cells", 9),
-        FIELD_SHORT("Items", "n_items", 9),
-        FIELD_SHORT("s.d.", "sd", 3),
-        FIELD_SHORT("s.d. if binomial", "sd_binomial", 3),
-        FIELD_SHORT(CHI2, "chi2", 4),
-        FIELD_SHORT("df", "df", 9),
-        FIELD_SHORT("P(as tight)", "p_lower", 3),
-        FIELD_REMARK,
+    static const struct doc_column columns[] = {
+        JSON_LABEL("Cells of"),
+        JSON_SHORT("Cells", "n_cells", 9),
+        JSON_SHORT("Items", "n_items", 9),
+        JSON_SHORT("s.d.", "sd", 3),
+        JSON_SHORT("s.d. if binomial", "sd_binomial", 3),
+        JSON_SHORT(CHI2, "chi2", 4),
+        JSON_SHORT("df", "df", 9),
+        JSON_SHORT("P(as tight)", "p_lower", 3),
+        JSON_REMARK,
     };
     (void)m;
-    struct doc_table *t = doc_table_of(
+    struct doc_table *t = doc_table(
         d, show_id(d, instrument, ""),
         "The spread of the cells' scores against that of sampling items. A small P (as tight): the "
         "cells agree more than binomial draws would; near 1: less.",
-        fields, ARRAY_LEN(fields));
+        columns, ARRAY_LEN(columns));
     const cJSON *measure = NULL;
     cJSON_ArrayForEach(measure, member(instrument, "measures"))
     {
         const char *name = words_member(measure, "measure");
-        doc_row_of(d, t, fields, &(struct json_row){name, member(measure, "whole"), NULL});
+        doc_row(d, t, &(struct json_row){name, member(measure, "whole"), NULL});
         const cJSON *condition = NULL;
         cJSON_ArrayForEach(condition, member(measure, "conditions"))
         {
             const char *label =
                 arena_printf(&d->arena, "%s, %s", name, words_member(condition, "condition"));
-            doc_row_of(d, t, fields, &(struct json_row){label, condition, NULL});
+            doc_row(d, t, &(struct json_row){label, condition, NULL});
         }
     }
     add_spread_figure(d, instrument);
 }
 
 /* The difference that shows, by items or by replicates. */
-static void difference_cell(struct doc *d, struct doc_cell *cell, const void *row,
-                            const struct doc_field *field)
+static void difference_cell(const struct doc_slot *s)
 {
-    show_short(d, cell, member(((const struct json_row *)row)->of, field->key), "difference", 4);
+    show_short(s, member(json_of(s), s->column->key), "difference", 4);
 }
 
 /* May be astronomically large: fmt_whole() copes. */
-static void needed_cell(struct doc *d, struct doc_cell *cell, const void *row,
-                        const struct doc_field *field)
+static void needed_cell(const struct doc_slot *s)
 {
-    const cJSON *items = member(((const struct json_row *)row)->of, "by_items");
-    const double needed = member_number(items, field->key);
-    doc_number(d, cell, fmt_whole(&d->arena, needed), needed);
+    const cJSON *items = member(json_of(s), "by_items");
+    const double needed = member_number(items, s->column->key);
+    doc_number(s, fmt_whole(s->arena, needed), needed);
 }
 
 /* One remark for the row; instruments.json has both. */
-static void detectable_why(struct doc *d, struct doc_cell *cell, const void *row,
-                           const struct doc_field *field)
+static void detectable_why(const struct doc_slot *s)
 {
-    const cJSON *measure = ((const struct json_row *)row)->of;
-    const char *by_items = show_why(member(measure, "by_items"));
-    (void)d;
-    (void)field;
-    cell->text = by_items[0] != '\0' ? by_items : show_why(member(measure, "by_replicates"));
+    const cJSON *measure = json_of(s);
+    const char *by_items = words_or_empty(member(measure, "by_items"), "why");
+    s->cell->text =
+        by_items[0] != '\0' ? by_items : words_or_empty(member(measure, "by_replicates"), "why");
 }
 
 /* Contrasts in the order of the program. */
 void show_detectable(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
-    static const struct doc_field fields[] = {
-        FIELD_LABEL("Contrast"),
-        FIELD_TEXT("Measure", "measure"),
-        FIELD_SIGNED("Observed", "observed", 4),
+    static const struct doc_column columns[] = {
+        JSON_LABEL("Contrast"),
+        JSON_TEXT("Measure", "measure"),
+        JSON_SIGNED("Observed", "observed", 4),
         {"Detectable, by items", ALIGN_NUMBER, difference_cell, "by_items", 0, NULL},
         {"Detectable, by replicates", ALIGN_NUMBER, difference_cell, "by_replicates", 0, NULL},
         {"Items for the observed", ALIGN_NUMBER, needed_cell, "items_for_observed", 0, NULL},
-        FIELD_OWN("Remark", ALIGN_TEXT, detectable_why),
+        COLUMN("Remark", ALIGN_TEXT, detectable_why),
     };
     struct arena *a = &d->arena;
     (void)m;
-    struct doc_table *t = doc_table_of(
+    struct doc_table *t = doc_table(
         d, show_id(d, instrument, ""),
         arena_printf(a,
                      "The smallest true difference that shows with %s %% power at \xce\xb1 = %s: "
@@ -266,7 +245,7 @@ void show_detectable(struct doc *d, const struct report_model *m, const cJSON *i
                      "difference of the size that was observed.",
                      fmt_short(a, member_number(instrument, "power") * 100, 3),
                      fmt_short(a, member_number(instrument, "alpha"), 3)),
-        fields, ARRAY_LEN(fields));
+        columns, ARRAY_LEN(columns));
     const cJSON *contrast = NULL;
     cJSON_ArrayForEach(contrast, member(instrument, "contrasts"))
     {
@@ -274,7 +253,7 @@ void show_detectable(struct doc *d, const struct report_model *m, const cJSON *i
         cJSON_ArrayForEach(measure, member(contrast, "measures"))
         {
             const char *label = words_member(contrast, "contrast");
-            doc_row_of(d, t, fields, &(struct json_row){label, measure, NULL});
+            doc_row(d, t, &(struct json_row){label, measure, NULL});
         }
     }
 }

@@ -21,30 +21,12 @@ void show_mixed(struct doc *d, const struct report_model *m, const cJSON *instru
 void show_router(struct doc *d, const struct report_model *m, const cJSON *instrument);
 
 /* What the instruments leave open, as items of the list of limitations; what the records leave
- * open, and the apparatus. */
+ * open. */
 void limits_of_instruments(struct doc *d, const struct report_model *m, struct doc_list *list);
 void limits_of_records(struct doc *d, const struct report_model *m, struct doc_list *list);
-void limits_of_apparatus(struct doc *d, const struct report_model *m, struct doc_list *list);
 /* The instrument of that kind, the first of them; NULL. */
 const cJSON *show_find(const struct report_model *m, const char *kind);
 
-/* A cell that is one member: up to `digits` significant digits. */
-void show_short(struct doc *d, struct doc_cell *cell, const cJSON *obj, const char *key,
-                int digits);
-/* "+0.0123 +- 0.0045", with both as data. */
-void show_estimate(struct doc *d, struct doc_cell *cell, double value, double se);
-/* "[-0.01, +0.03]" of members ci_low and ci_high. */
-void show_interval(struct doc *d, struct doc_cell *cell, const cJSON *obj);
-/* yes, no, or unknown of a member, with the words given. */
-struct show_words {
-    const char *yes;
-    const char *no;
-    const char *unknown;
-};
-void show_flag(struct doc *d, struct doc_cell *cell, const cJSON *obj, const char *key,
-               const struct show_words *words);
-/* "why" of an object, or "". */
-const char *show_why(const cJSON *obj);
 /* The identifier of a table or figure of an instrument: KIND, NAME and what it shows. */
 const char *show_id(struct doc *d, const cJSON *instrument, const char *what);
 

@@ -9,12 +9,6 @@
 #include "truthtable/report/sections/instrument_blocks.h"
 #include "truthtable/report/verdict_words.h"
 
-/* Adds one limitation. */
-static void limit(struct doc *d, struct doc_list *list, const char *text)
-{
-    (void)doc_item(d, list, NULL, text);
-}
-
 /* Observed differences that are smaller than what the design shows with its stated power. */
 static void add_power(struct doc *d, const cJSON *detectable, struct doc_list *list)
 {
@@ -38,12 +32,11 @@ static void add_power(struct doc *d, const cJSON *detectable, struct doc_list *l
         }
     }
     if (names[0] != '\0') {
-        limit(d, list,
-              arena_printf(a,
-                           "Low power: these observed differences are smaller than what this "
-                           "design shows with 80 %% power, so that none seen is not none there: "
-                           "%s.",
-                           names));
+        doc_point(d, list,
+                  "Low power: these observed differences are smaller than what this "
+                  "design shows with 80 %% power, so that none seen is not none there: "
+                  "%s.",
+                  names);
     }
 }
 
@@ -56,22 +49,20 @@ static void add_one(struct doc *d, const cJSON *instrument, struct doc_list *lis
     const char *why = member_text(instrument, "why");
     const char *confines = member_text(instrument, "limit");
     if (why != NULL) {
-        limit(d, list, arena_printf(a, "The instrument %s is undetermined: %s.", name, why));
+        doc_point(d, list, "The instrument %s is undetermined: %s.", name, why);
     } else if (strcmp(kind, "router") == 0 && member_number(instrument, "not_done") > 0) {
-        limit(d, list,
-              arena_printf(a, "The instrument %s leaves out %s of the cells: their %s is not done.",
-                           name, words_count(a, instrument, "not_done"),
-                           words_member(instrument, "stage")));
+        doc_point(d, list, "The instrument %s leaves out %s of the cells: their %s is not done.",
+                  name, words_count(a, instrument, "not_done"), words_member(instrument, "stage"));
     } else if (strcmp(kind, "anchors") == 0) {
-        limit(d, list,
-              arena_printf(a,
-                           "The anchors (%s) were measured elsewhere, with another apparatus or "
-                           "version of it: a difference from them is one of apparatus too.",
-                           words_member(instrument, "source")));
+        doc_point(d, list,
+                  "The anchors (%s) were measured elsewhere, with another apparatus or "
+                  "version of it: a difference from them is one of apparatus too.",
+                  words_member(instrument, "source"));
     } else if (strcmp(kind, "connector") == 0 && confines != NULL) {
-        limit(d, list,
-              strcmp(name, kind) == 0 ? arena_printf(a, "The connector: %s", confines)
-                                      : arena_printf(a, "The connector %s: %s", name, confines));
+        doc_point(d, list, "%s",
+                  strcmp(name, kind) == 0
+                      ? arena_printf(a, "The connector: %s", confines)
+                      : arena_printf(a, "The connector %s: %s", name, confines));
     } else if (strcmp(kind, "detectable") == 0) {
         add_power(d, instrument, list);
     }
@@ -84,13 +75,11 @@ void limits_of_instruments(struct doc *d, const struct report_model *m, struct d
     const char *why =
         m->instruments == NULL ? m->instruments_why : member_text(m->instruments, "why");
     if (why != NULL && p->n_instruments + p->n_forecasts > 0) {
-        limit(d, list,
-              arena_printf(
-                  &d->arena,
+        doc_point(d, list,
                   "%s and %s declared and are not shown: %s. The verdict does not depend on them.",
                   fmt_plural(&d->arena, (int64_t)p->n_instruments, "instrument", "instruments"),
                   fmt_plural(&d->arena, (int64_t)p->n_forecasts, "forecast were", "forecasts were"),
-                  why));
+                  why);
     }
     const cJSON *instrument = NULL;
     cJSON_ArrayForEach(instrument, member(m->instruments, "instruments"))

@@ -12,12 +12,6 @@
 
 #define NAMED_MAX ((size_t)6)
 
-/* Adds one limitation. */
-static void limit(struct doc *d, struct doc_list *list, const char *text)
-{
-    (void)doc_item(d, list, NULL, text);
-}
-
 /* Nothing known clears its floor, and not everything is known. */
 static void add_open_floor(struct doc *d, const struct report_model *m, size_t i,
                            const struct measure_tally *t, struct doc_list *list)
@@ -26,24 +20,21 @@ static void add_open_floor(struct doc *d, const struct report_model *m, size_t i
     const char *name = m->program->measures[i].name;
     const char *reasons = measure_open_reasons(a, m, i);
     if (t->n_failed == 0) {
-        limit(d, list,
-              arena_printf(a,
-                           "Whether any cell clears the floor of %s is not known: %s (%s). How far "
-                           "its scores are from chance is not known either.",
-                           name,
-                           t->n_open == 1
-                               ? "its one gate is undetermined"
-                               : arena_printf(a, "all its %zu gates are undetermined", t->n_open),
-                           reasons));
+        doc_point(d, list,
+                  "Whether any cell clears the floor of %s is not known: %s (%s). How far "
+                  "its scores are from chance is not known either.",
+                  name,
+                  t->n_open == 1 ? "its one gate is undetermined"
+                                 : arena_printf(a, "all its %zu gates are undetermined", t->n_open),
+                  reasons);
         return;
     }
-    limit(d, list,
-          arena_printf(a,
-                       "No cell is known to clear the floor of %s: %s below it, %s undetermined "
-                       "(%s). Whether differences between conditions there are in the near-chance "
-                       "regime is not known.",
-                       name, fmt_plural(a, (int64_t)t->n_failed, "cell is", "cells are"),
-                       fmt_plural(a, (int64_t)t->n_open, "gate is", "gates are"), reasons));
+    doc_point(d, list,
+              "No cell is known to clear the floor of %s: %s below it, %s undetermined "
+              "(%s). Whether differences between conditions there are in the near-chance "
+              "regime is not known.",
+              name, fmt_plural(a, (int64_t)t->n_failed, "cell is", "cells are"),
+              fmt_plural(a, (int64_t)t->n_open, "gate is", "gates are"), reasons);
 }
 
 /* A score below the floor cannot be read as a difference on the construct; one that is missing is
@@ -66,12 +57,11 @@ static void add_floors(struct doc *d, const struct report_model *m, struct doc_l
         }
     }
     if (n > 0) {
-        limit(d, list,
-              arena_printf(a,
-                           "No cell clears the floor of %s: differences between conditions there "
-                           "are in the near-chance regime and cannot be read as differences on the "
-                           "construct.",
-                           words_join(a, silent, n, " or ")));
+        doc_point(d, list,
+                  "No cell clears the floor of %s: differences between conditions there "
+                  "are in the near-chance regime and cannot be read as differences on the "
+                  "construct.",
+                  words_join(a, silent, n, " or "));
     }
 }
 
@@ -121,13 +111,11 @@ static void add_open(struct doc *d, const struct report_model *m, struct doc_lis
     }
     const size_t n_named = open.n < NAMED_MAX ? open.n : NAMED_MAX;
     const char *named = words_join(a, open.names, n_named, ", ");
-    limit(
-        d, list,
-        arena_printf(a, "%s undetermined, and what rests on %s is open: %s%s.",
-                     fmt_plural(a, (int64_t)open.n, "record (a measure of a cell) or its gate is",
-                                "records (a measure of a cell each) or their gates are"),
-                     open.n == 1 ? "it" : "them", named,
-                     open.n > n_named ? arena_printf(a, ", and %zu more", open.n - n_named) : ""));
+    doc_point(d, list, "%s undetermined, and what rests on %s is open: %s%s.",
+              fmt_plural(a, (int64_t)open.n, "record (a measure of a cell) or its gate is",
+                         "records (a measure of a cell each) or their gates are"),
+              open.n == 1 ? "it" : "them", named,
+              open.n > n_named ? arena_printf(a, ", and %zu more", open.n - n_named) : "");
 }
 
 /* What could be read while cells ran, and yet decides the outcome. Nothing ran where records were
@@ -141,11 +129,10 @@ static void add_unsealed(struct doc *d, const struct report_model *m, struct doc
         for (size_t i = 0; i < n; i++) {
             words[i] = arena_strdup(&d->arena, cJSON_GetArrayItem(names, (int)i)->valuestring);
         }
-        limit(d, list,
-              arena_printf(&d->arena,
-                           "The table reads %s, which was not sealed: its values could be read "
-                           "while cells ran, and the run ended or amended by what they say.",
-                           words_join(&d->arena, words, n, " and ")));
+        doc_point(d, list,
+                  "The table reads %s, which was not sealed: its values could be read "
+                  "while cells ran, and the run ended or amended by what they say.",
+                  words_join(&d->arena, words, n, " and "));
     }
     cJSON_Delete(names);
 }

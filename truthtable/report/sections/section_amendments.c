@@ -5,11 +5,14 @@
  */
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "prereg/amend/access_level.h"
 #include "prereg/amend/amend_known.h"
 #include "prereg/amend/amendment.h"
 #include "truthtable/report/amendment_standing.h"
 #include "truthtable/report/document/fmt.h"
+#include "truthtable/report/sections/json_columns.h"
+#include "truthtable/report/sections/row_columns.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
@@ -64,36 +67,46 @@ static bool is_post_hoc(const cJSON *amendment)
     return false;
 }
 
+/* An amendment, or one of its changes. */
+struct amendment_row {
+    struct json_row json;
+    const char *known;
+    struct row_cell signer;
+    const char *head;
+    const char *path;
+    const char *from;
+    const char *to;
+    struct row_cell standing;
+};
+
 /* The amendments, one row each, in the order of the chain. */
 static void add_list(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_column columns[] = {{"No.", ALIGN_NUMBER},
-                                                {"When", ALIGN_TEXT},
-                                                {"What was known then", ALIGN_TEXT},
-                                                {"Reason, as given", ALIGN_TEXT},
-                                                {"Signed by", ALIGN_TEXT},
-                                                {"Head after it", ALIGN_TEXT}};
+    static const struct doc_column columns[] = {
+        JSON_COUNT("No.", "number"),
+        JSON_TEXT("When", "time"),
+        ROW_TEXT("What was known then", struct amendment_row, known),
+        JSON_TEXT("Reason, as given", "reason"),
+        ROW_TONED("Signed by", struct amendment_row, signer),
+        ROW_TEXT("Head after it", struct amendment_row, head),
+    };
     struct doc_table *t = doc_table(d, "amendments",
                                     "The amendments, each a link of the chain that leads from the "
                                     "root to the head. What was known is as the daemon that owns "
                                     "the data knew it; whose the keys are was not checked here.",
-                                    columns, 6);
+                                    columns, ARRAY_LEN(columns));
     const cJSON *amendment = NULL;
     size_t i = 0;
     cJSON_ArrayForEach(amendment, m->amendments)
     {
-        struct doc_row *row = doc_row(d, t);
-        double number = member_number(amendment, "number");
-        const char *head = words_member(amendment, "head");
-        doc_number(d, &row->cells[0], words_count(&d->arena, amendment, "number"), number);
-        row->cells[1].text = words_member(amendment, "time");
-        row->cells[2].text = level_words(&d->arena, amendment);
-        row->cells[3].text = words_member(amendment, "reason");
-        row->cells[4].text = signer_of(&d->arena, m, i);
-        row->cells[4].tone =
-            m->trust.amendments[i++].state == SIGNATURE_FAILS ? TONE_BAD : TONE_PLAIN;
-        row->cells[5].text = fmt_cut(&d->arena, head, DIGEST_CHARS);
-        row->tone = is_post_hoc(amendment) ? TONE_WARN : TONE_PLAIN;
+        const bool fails = m->trust.amendments[i].state == SIGNATURE_FAILS;
+        const struct amendment_row row = {
+            .json = {.of = amendment},
+            .known = level_words(&d->arena, amendment),
+            .signer = {.text = signer_of(&d->arena, m, i++), .tone = fails ? TONE_BAD : TONE_PLAIN},
+            .head = fmt_cut(&d->arena, words_member(amendment, "head"), DIGEST_CHARS),
+        };
+        doc_row(d, t, &row)->tone = is_post_hoc(amendment) ? TONE_WARN : TONE_PLAIN;
     }
 }
 
@@ -118,14 +131,15 @@ static const char *value_of(struct arena *a, const cJSON *change, const char *ke
 /* Every change of every amendment, one row each. */
 static void add_changes(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_column columns[] = {{"No.", ALIGN_NUMBER},
-                                                {"Value", ALIGN_TEXT},
-                                                {"From", ALIGN_TEXT},
-                                                {ARROW " To", ALIGN_TEXT},
-                                                {"Standing", ALIGN_TEXT}};
-    struct arena *a = &d->arena;
-    struct doc_table *t =
-        doc_table(d, "amendment-changes", "What they changed, value by value.", columns, 5);
+    static const struct doc_column columns[] = {
+        JSON_COUNT("No.", "number"),
+        ROW_TEXT("Value", struct amendment_row, path),
+        ROW_TEXT("From", struct amendment_row, from),
+        ROW_TEXT(ARROW " To", struct amendment_row, to),
+        ROW_FLAG("Standing", "post_hoc", struct amendment_row, standing),
+    };
+    struct doc_table *t = doc_table(d, "amendment-changes", "What they changed, value by value.",
+                                    columns, ARRAY_LEN(columns));
     const cJSON *amendment = NULL;
     cJSON_ArrayForEach(amendment, m->amendments)
     {
@@ -133,15 +147,14 @@ static void add_changes(struct doc *d, const struct report_model *m)
         cJSON_ArrayForEach(change, member(amendment, "changes"))
         {
             const bool post_hoc = amendment_change_is_post_hoc(amendment, change);
-            struct doc_row *row = doc_row(d, t);
-            doc_number(d, &row->cells[0], words_count(a, amendment, "number"),
-                       member_number(amendment, "number"));
-            row->cells[1].text = path_of(a, change);
-            row->cells[2].text = value_of(a, change, "from");
-            row->cells[3].text = value_of(a, change, "to");
-            row->cells[4].text = post_hoc ? "POST HOC" : "in advance";
-            doc_flag(d, &row->cells[4], "post_hoc", post_hoc ? 1 : 0);
-            row->tone = post_hoc ? TONE_WARN : TONE_PLAIN;
+            const struct amendment_row row = {
+                .json = {.of = amendment},
+                .path = path_of(&d->arena, change),
+                .from = value_of(&d->arena, change, "from"),
+                .to = value_of(&d->arena, change, "to"),
+                .standing = {.text = post_hoc ? "POST HOC" : "in advance", .flag = post_hoc},
+            };
+            doc_row(d, t, &row)->tone = post_hoc ? TONE_WARN : TONE_PLAIN;
         }
     }
 }

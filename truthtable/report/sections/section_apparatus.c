@@ -9,92 +9,108 @@
 #include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/report_apparatus.h"
-#include "truthtable/report/sections/json_fields.h"
-#include "truthtable/report/sections/row_fields.h"
+#include "truthtable/report/sections/row_columns.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
 #define MACHINES_MAX ((size_t)32)
 
+/* A declared check as it stood at the verdict, or one attempt of a check with what was required
+ * then. What is not known is NAN. */
+struct check_row {
+    const char *check;
+    const char *metric;
+    double value; /* required */
+    double within;
+    struct row_cell came;
+    struct row_cell reading;
+    double no;         /* of the attempt; of a check: how many it had */
+    const char *ended; /* of the attempt */
+    double amendment;  /* by which it was read then */
+    const char *why;
+};
+
 /* "0.5 +- 0.02". */
-static const char *required(struct arena *a, double value, double within)
+static void required_cell(const struct doc_slot *s)
 {
-    return arena_printf(a, "%s \xc2\xb1 %s", fmt_short(a, value, 6), fmt_short(a, within, 4));
+    const struct check_row *row = s->row;
+    struct arena *a = s->arena;
+    doc_number(s,
+               isfinite(row->value) ? arena_printf(a, "%s \xc2\xb1 %s", fmt_short(a, row->value, 6),
+                                                   fmt_short(a, row->within, 4))
+                                    : FMT_NONE,
+               row->value);
+    doc_datum(s, "within", row->within);
 }
 
-/* One declared check, as it stood at the verdict. */
-static void add_check(struct doc *d, const struct report_model *m, struct doc_table *t,
-                      const struct plan_apparatus *declared)
+static void reading_then_cell(const struct doc_slot *s)
 {
-    struct arena *a = &d->arena;
+    row_cell_flag(s);
+    doc_datum(s, "amendment", ((const struct check_row *)s->row)->amendment);
+}
+
+/* The flag of a member that may be missing. */
+static int flag_of(const cJSON *holds)
+{
+    return cJSON_IsTrue(holds) ? 1 : cJSON_IsFalse(holds) ? 0 : -1;
+}
+
+/* What a reference model scored. */
+static struct row_cell came(struct arena *a, double v)
+{
+    return (struct row_cell){.text = fmt_short(a, v, 6), .value = v};
+}
+
+/* One declared check. */
+static struct check_row row_of_check(struct arena *a, const struct report_model *m,
+                                     const struct plan_apparatus *declared)
+{
     const cJSON *check = report_check(m, declared->name);
-    const cJSON *holds = member(check, "holds");
-    const bool held = cJSON_IsTrue(holds);
+    const int holds = flag_of(member(check, "holds"));
+    const size_t n_attempts = member_count(check, "attempts");
     const char *why = member_text(check, "why");
-    struct doc_row *row = doc_row(d, t);
-    row->cells[0].text = declared->name;
-    row->cells[1].text = declared->metric_text;
-    doc_number(d, &row->cells[2], required(a, declared->value, declared->within), declared->value);
-    doc_datum(d, &row->cells[2], "within", declared->within);
-    double value = member_number(check, "value");
-    doc_number(d, &row->cells[3], fmt_short(a, value, 6), value);
-    doc_number(d, &row->cells[4],
-               check == NULL ? FMT_NONE : fmt_count(a, (int64_t)member_count(check, "attempts")),
-               check == NULL ? (double)NAN : (double)member_count(check, "attempts"));
-    /* Three states: not measured is neither held nor failed. */
-    row->cells[5].text = held ? "holds" : cJSON_IsFalse(holds) ? "FAILS" : "not measured";
-    row->cells[5].tone = held ? TONE_GOOD : cJSON_IsFalse(holds) ? TONE_BAD : TONE_WARN;
-    doc_flag(d, &row->cells[5], "holds", held ? 1 : cJSON_IsFalse(holds) ? 0 : -1);
-    row->cells[6].text = why != NULL                            ? why
-                         : check == NULL && m->imported == NULL ? "not on record"
-                         : check == NULL                        ? "records were imported"
-                         : cJSON_IsBool(holds)                  ? ""
-                         : member_count(check, "attempts") == 0 ? "no attempt was made"
-                                                                : "no attempt left a score";
+    return (struct check_row){
+        .check = declared->name,
+        .metric = declared->metric_text,
+        .value = declared->value,
+        .within = declared->within,
+        .came = came(a, member_number(check, "value")),
+        .reading = row_holds(holds, "not measured"),
+        .no = check == NULL ? (double)NAN : (double)n_attempts,
+        .why = why != NULL                            ? why
+               : check == NULL && m->imported == NULL ? "not on record"
+               : check == NULL                        ? "records were imported"
+               : holds >= 0                           ? ""
+               : n_attempts == 0                      ? "no attempt was made"
+                                                      : "no attempt left a score",
+    };
 }
 
-/* What the program required when the attempt was made. The result has it; without a result it is
- * the declaration, provided that nothing amended it. */
-static void add_demand(struct doc *d, struct doc_row *row, const cJSON *result,
-                       const struct plan_apparatus *fixed)
+/* One attempt, with its score and how that was read at the time. What the program required then is
+ * in the result; without a result it is the declaration, provided that nothing amended it (`fixed`,
+ * or NULL). Without a score a check did not fail, it was not measured. */
+static struct check_row row_of_attempt(struct arena *a, const cJSON *check, const cJSON *attempt,
+                                       const struct plan_apparatus *fixed)
 {
-    struct arena *a = &d->arena;
-    double value = member_number(result, "expected");
-    double within = member_number(result, "within");
-    const char *metric = words_member(result, "metric");
-    /* A declaration that was never amended is what was required then. */
-    if (result == NULL && fixed != NULL) {
-        value = fixed->value;
-        within = fixed->within;
-        metric = fixed->metric_text;
-    }
-    row->cells[3].text = metric;
-    doc_number(d, &row->cells[4], isfinite(value) ? required(a, value, within) : FMT_NONE, value);
-    doc_datum(d, &row->cells[4], "within", within);
-}
-
-/* One attempt, with its score and how that was read at the time. */
-static void add_attempt(struct doc *d, struct doc_table *t, const char *name, const cJSON *attempt,
-                        const cJSON *result)
-{
-    struct doc_row *row = doc_row(d, t);
-    const cJSON *holds = member(result, "holds");
-    const double came =
+    const cJSON *result = report_check_result(check, attempt);
+    const double v =
         result == NULL ? member_number(attempt, "came") : member_number(result, "value");
-    /* Without a score a check did not fail, it was not measured. */
-    const bool failed = cJSON_IsFalse(holds) && isfinite(came);
-    row->cells[0].text = name;
-    doc_number(d, &row->cells[1], words_count(&d->arena, attempt, "no"),
-               member_number(attempt, "no"));
-    row->cells[2].text = words_member(attempt, "ended");
-    doc_number(d, &row->cells[5], fmt_short(&d->arena, came, 6), came);
-    row->cells[6].text = cJSON_IsTrue(holds) ? "holds"
-                         : failed            ? "FAILS"
-                         : isfinite(came)    ? "not on record"
-                                             : "not measured";
-    row->cells[6].tone = cJSON_IsTrue(holds) ? TONE_GOOD : failed ? TONE_BAD : TONE_WARN;
-    doc_flag(d, &row->cells[6], "holds", cJSON_IsTrue(holds) ? 1 : cJSON_IsFalse(holds) ? 0 : -1);
-    doc_datum(d, &row->cells[6], "amendment", member_number(result, "amendment"));
+    const int holds = flag_of(member(result, "holds"));
+    const bool is_declared = result == NULL && fixed != NULL;
+    struct check_row row = {
+        .check = words_member(check, "name"),
+        .metric = is_declared ? fixed->metric_text : words_member(result, "metric"),
+        .value = is_declared ? fixed->value : member_number(result, "expected"),
+        .within = is_declared ? fixed->within : member_number(result, "within"),
+        .came = came(a, v),
+        .reading = row_holds(holds == 0 && !isfinite(v) ? -1 : holds,
+                             isfinite(v) ? "not on record" : "not measured"),
+        .no = member_number(attempt, "no"),
+        .ended = member_text(attempt, "ended"),
+        .amendment = member_number(result, "amendment"),
+    };
+    row.reading.flag = holds;
+    return row;
 }
 
 /* Adds the attempts of one check. *t: the table, created with its first row. */
@@ -102,9 +118,15 @@ static void add_attempts_of(struct doc *d, const struct report_model *m, const c
                             const struct plan_apparatus *fixed, struct doc_table **t)
 {
     static const struct doc_column columns[] = {
-        {"Check", ALIGN_TEXT},       {"Attempt", ALIGN_NUMBER},       {"Ended", ALIGN_TEXT},
-        {"Metric", ALIGN_TEXT},      {"Required then", ALIGN_NUMBER}, {"Came", ALIGN_NUMBER},
-        {"Reading then", ALIGN_TEXT}};
+        ROW_TEXT("Check", struct check_row, check),
+        ROW_FIGURE("Attempt", row_cell_count, struct check_row, no),
+        ROW_TEXT("Ended", struct check_row, ended),
+        ROW_TEXT("Metric", struct check_row, metric),
+        COLUMN("Required then", ALIGN_NUMBER, required_cell),
+        ROW_VALUE("Came", struct check_row, came),
+        ROW_COLUMN("Reading then", ALIGN_TEXT, reading_then_cell, "holds", struct check_row,
+                   reading),
+    };
     const cJSON *check = report_check(m, name);
     const cJSON *attempt = NULL;
     cJSON_ArrayForEach(attempt, member(check, "attempts"))
@@ -113,11 +135,10 @@ static void add_attempts_of(struct doc *d, const struct report_model *m, const c
             *t = doc_table(d, "apparatus-attempts",
                            "Every attempt of a check that was made more than once or was taken "
                            "away: what was required when it was made, and what it scored.",
-                           columns, 7);
+                           columns, ARRAY_LEN(columns));
         }
-        const cJSON *result = report_check_result(check, attempt);
-        add_attempt(d, *t, name, attempt, result);
-        add_demand(d, (*t)->last, result, fixed);
+        const struct check_row row = row_of_attempt(&d->arena, check, attempt, fixed);
+        (void)doc_row(d, *t, &row);
     }
 }
 
@@ -143,23 +164,29 @@ static void add_check_attempts(struct doc *d, const struct report_model *m)
 /* Removed and amended checks get a notice: what is required now is not the whole story. */
 static void add_checks(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_column columns[] = {{"Check", ALIGN_TEXT},      {"Metric", ALIGN_TEXT},
-                                                {"Required", ALIGN_NUMBER}, {"Came", ALIGN_NUMBER},
-                                                {"Attempts", ALIGN_NUMBER}, {"Reading", ALIGN_TEXT},
-                                                {"Remark", ALIGN_TEXT}};
-    struct doc_table *t = NULL;
-    for (size_t i = 0; i < m->program->n_apparatus; i++) {
-        if (t == NULL) {
-            t = doc_table(d, "apparatus",
-                          "What a reference model had to score, on this very apparatus, before any "
-                          "counted evaluation might start.",
-                          columns, 7);
-        }
-        add_check(d, m, t, &m->program->apparatus[i]);
+    static const struct doc_column columns[] = {
+        ROW_TEXT("Check", struct check_row, check),
+        ROW_TEXT("Metric", struct check_row, metric),
+        COLUMN("Required", ALIGN_NUMBER, required_cell),
+        ROW_VALUE("Came", struct check_row, came),
+        ROW_FIGURE("Attempts", row_cell_count, struct check_row, no),
+        ROW_FLAG("Reading", "holds", struct check_row, reading),
+        ROW_TEXT("Remark", struct check_row, why),
+    };
+    const size_t n = m->program->n_apparatus;
+    struct doc_table *t =
+        n == 0 ? NULL
+               : doc_table(d, "apparatus",
+                           "What a reference model had to score, on this very apparatus, before "
+                           "any counted evaluation might start.",
+                           columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < n; i++) {
+        const struct check_row row = row_of_check(&d->arena, m, &m->program->apparatus[i]);
+        (void)doc_row(d, t, &row);
     }
     bool failed = false;
     const char *gone = report_apparatus_gone_words(&d->arena, m, &failed);
-    if (t == NULL) {
+    if (n == 0) {
         doc_paragraph(
             d, gone == NULL ? "The program asks for no measurement of a reference model."
                             : "The program asks for no measurement of a reference model any more.");
@@ -301,36 +328,32 @@ static void see_attempt(struct arena *a, struct machines *all, const cJSON *atte
 }
 
 /* The core is named only if the name of the library does not contain it. */
-static void library_cell(struct doc *d, struct doc_cell *cell, const void *row,
-                         const struct doc_field *field)
+static void library_cell(const struct doc_slot *s)
 {
-    const struct machine *machine = row;
+    const struct machine *machine = s->row;
     const bool has_core = strcmp(machine->core, FMT_NONE) != 0;
-    (void)field;
-    cell->text = has_core && strstr(machine->blas, machine->core) == NULL
-                     ? arena_printf(&d->arena, "%s, core %s", machine->blas, machine->core)
-                     : machine->blas;
+    s->cell->text = has_core && strstr(machine->blas, machine->core) == NULL
+                        ? arena_printf(s->arena, "%s, core %s", machine->blas, machine->core)
+                        : machine->blas;
 }
 
-static void worker_cell(struct doc *d, struct doc_cell *cell, const void *row,
-                        const struct doc_field *field)
+static void worker_cell(const struct doc_slot *s)
 {
-    (void)field;
-    cell->text = fmt_cut(&d->arena, ((const struct machine *)row)->worker, 12);
+    s->cell->text = fmt_cut(s->arena, ((const struct machine *)s->row)->worker, 12);
 }
 
 /* Every attempt is counted, those of tasks that failed included. */
 static void add_machines(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_field fields[] = {
+    static const struct doc_column columns[] = {
         ROW_TEXT("Stages", struct machine, stages),
-        ROW_FIGURE("Attempts", row_field_tally, struct machine, n),
+        ROW_FIGURE("Attempts", row_cell_tally, struct machine, n),
         ROW_TEXT("Host", struct machine, label),
         ROW_TEXT("Processor", struct machine, cpu),
         ROW_TEXT("Kernel", struct machine, kernel),
-        FIELD_OWN("Linear algebra", ALIGN_TEXT, library_cell),
-        ROW_FIGURE("Threads", row_field_number, struct machine, threads),
-        FIELD_OWN("Worker", ALIGN_TEXT, worker_cell),
+        COLUMN("Linear algebra", ALIGN_TEXT, library_cell),
+        ROW_FIGURE("Threads", row_cell_number, struct machine, threads),
+        COLUMN("Worker", ALIGN_TEXT, worker_cell),
     };
     struct machines *all = arena_alloc(&d->arena, sizeof(*all));
     const cJSON *task = NULL;
@@ -345,14 +368,14 @@ static void add_machines(struct doc *d, const struct report_model *m)
     if (all->n == 0) {
         return;
     }
-    struct doc_table *t = doc_table_of(
+    struct doc_table *t = doc_table(
         d, "environments",
         "What the attempts ran on, as far as each left word of it; provenance.json has every "
         "attempt, and the names of the hosts. The worker is named by the first digits of its "
         "digest.",
-        fields, ARRAY_LEN(fields));
+        columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < all->n; i++) {
-        (void)doc_row_of(d, t, fields, &all->seen[i]);
+        (void)doc_row(d, t, &all->seen[i]);
     }
     if (all->n_left_out > 0) {
         doc_paragraph(

@@ -8,9 +8,10 @@
 
 #include "base/clock.h"
 #include "base/xalloc.h"
+#include "prereg/program/run_change.h"
 #include "truthtable/report/document/fmt.h"
-#include "truthtable/report/sections/json_fields.h"
-#include "truthtable/report/sections/row_fields.h"
+#include "truthtable/report/sections/json_columns.h"
+#include "truthtable/report/sections/row_columns.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
@@ -97,24 +98,24 @@ static struct effort *efforts_of(struct arena *a, const struct report_model *m)
 static void add_cells(struct doc *d, const struct report_model *m)
 {
     /* An early end deserves attention even if the task succeeded later. */
-    static const struct doc_field fields[] = {
+    static const struct doc_column columns[] = {
         ROW_TEXT("Cell", struct effort, cell),
-        ROW_FIGURE("Attempts", row_field_tally, struct effort, attempts),
-        ROW_FIGURE("Resumed", row_field_tally, struct effort, resumed),
-        ROW_FIGURE("Ended early", row_field_faults, struct effort, failed),
-        ROW_FIGURE("Wall time", row_field_span, struct effort, wall_ms),
-        ROW_FIGURE("Processor time", row_field_span, struct effort, cpu_ms),
-        ROW_FIGURE("Peak memory", row_field_bytes, struct effort, peak_bytes),
+        ROW_FIGURE("Attempts", row_cell_tally, struct effort, attempts),
+        ROW_FIGURE("Resumed", row_cell_tally, struct effort, resumed),
+        ROW_FIGURE("Ended early", row_cell_faults, struct effort, failed),
+        ROW_FIGURE("Wall time", row_cell_span, struct effort, wall_ms),
+        ROW_FIGURE("Processor time", row_cell_span, struct effort, cpu_ms),
+        ROW_FIGURE("Peak memory", row_cell_bytes, struct effort, peak_bytes),
     };
     struct doc_table *t =
-        doc_table_of(d, "attempts",
-                     "Attempts and resumes of every cell, all stages together. Resumed attempts "
-                     "went on from a checkpoint or from the items already scored.",
-                     fields, ARRAY_LEN(fields));
+        doc_table(d, "attempts",
+                  "Attempts and resumes of every cell, all stages together. Resumed attempts "
+                  "went on from a checkpoint or from the items already scored.",
+                  columns, ARRAY_LEN(columns));
     struct effort *efforts = efforts_of(&d->arena, m);
     for (size_t i = 0; i < m->program->n_cells; i++) {
         efforts[i].cell = m->program->cells[i].name;
-        (void)doc_row_of(d, t, fields, &efforts[i]);
+        (void)doc_row(d, t, &efforts[i]);
     }
 }
 
@@ -130,36 +131,31 @@ static const char *how_it_ended(struct arena *a, const cJSON *attempt)
 }
 
 /* The object of a row is a task, its part an attempt. */
-static void attempt_no(struct doc *d, struct doc_cell *cell, const void *row,
-                       const struct doc_field *field)
+static void attempt_no(const struct doc_slot *s)
 {
-    cell->text = words_count(&d->arena, ((const struct json_row *)row)->part, field->key);
+    s->cell->text = words_count(s->arena, json_part(s), s->column->key);
 }
 
-static void attempt_cause(struct doc *d, struct doc_cell *cell, const void *row,
-                          const struct doc_field *field)
+static void attempt_cause(const struct doc_slot *s)
 {
-    (void)d;
-    cell->text = member_text(((const struct json_row *)row)->part, field->key);
+    s->cell->text = member_text(json_part(s), s->column->key);
 }
 
-static void attempt_end(struct doc *d, struct doc_cell *cell, const void *row,
-                        const struct doc_field *field)
+static void attempt_end(const struct doc_slot *s)
 {
-    (void)field;
-    cell->text = how_it_ended(&d->arena, ((const struct json_row *)row)->part);
+    s->cell->text = how_it_ended(s->arena, json_part(s));
 }
 
 /* Attempts without a result, with their cause and the task's final state. */
 static void add_ended_early(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_field fields[] = {
-        FIELD_TEXT("Cell", "cell"),
-        FIELD_TEXT("Stage", "stage"),
+    static const struct doc_column columns[] = {
+        JSON_TEXT("Cell", "cell"),
+        JSON_TEXT("Stage", "stage"),
         {"No.", ALIGN_NUMBER, attempt_no, "no", 0, NULL},
         {"Cause", ALIGN_TEXT, attempt_cause, "cause", 0, NULL},
-        FIELD_OWN("How it ended", ALIGN_TEXT, attempt_end),
-        FIELD_TEXT("Task, in the end", "end"),
+        COLUMN("How it ended", ALIGN_TEXT, attempt_end),
+        JSON_TEXT("Task, in the end", "end"),
     };
     struct doc_table *t = NULL;
     const cJSON *task = NULL;
@@ -172,15 +168,154 @@ static void add_ended_early(struct doc *d, const struct report_model *m)
                 continue;
             }
             if (t == NULL) {
-                t = doc_table_of(d, "attempts-ended-early",
-                                 "Every attempt that did not end with a result.", fields,
-                                 ARRAY_LEN(fields));
+                t = doc_table(d, "attempts-ended-early",
+                              "Every attempt that did not end with a result.", columns,
+                              ARRAY_LEN(columns));
             }
-            doc_row_of(d, t, fields, &(struct json_row){.of = task, .part = attempt});
+            doc_row(d, t, &(struct json_row){.of = task, .part = attempt});
         }
     }
     if (t == NULL) {
         doc_paragraph(d, "No attempt ended early.");
+    }
+}
+
+struct act_row {
+    const char *time;
+    const char *what;
+    const char *to;
+    const char *reason; /* or NULL */
+};
+
+/* What an act was done to: the program, a task, or a task and others. */
+static const char *what_of(struct arena *a, const struct report_act *act)
+{
+    if (act->first == NULL) {
+        return "the program";
+    }
+    return act->n_tasks <= 1 ? act->first
+                             : arena_printf(a, "%s and %s", act->first,
+                                            fmt_plural(a, (int64_t)act->n_tasks - 1, "other task",
+                                                       "other tasks"));
+}
+
+/* What persons did while the program ran, of tasks that are missing above. Adds nothing where a run
+ * was left alone. */
+static void add_acts(struct doc *d, const struct report_model *m)
+{
+    static const struct doc_column columns[] = {
+        ROW_TEXT("Time", struct act_row, time),
+        ROW_TEXT("What was done", struct act_row, what),
+        ROW_TEXT("To", struct act_row, to),
+        ROW_TEXT("Reason", struct act_row, reason),
+    };
+    struct arena *a = &d->arena;
+    if (m->acts.n == 0) {
+        return;
+    }
+    struct doc_table *t = doc_table(
+        d, "acts",
+        "Every cancellation, retry, pause and resumption, by the journal. What has no reason was "
+        "done by a person who gave none.",
+        columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < m->acts.n; i++) {
+        const struct report_act *act = &m->acts.items[i];
+        const struct act_row row = {act->time, act->what, what_of(a, act), act->reason};
+        (void)doc_row(d, t, &row);
+    }
+    if (m->acts.n_left_out > 0) {
+        doc_paragraph(d, "%s in the journal, not in this table.",
+                      fmt_plural(a, (int64_t)m->acts.n_left_out, "act more is", "acts more are"));
+    }
+}
+
+typedef void part_fn(const cJSON *change, struct strbuf *out);
+
+/* The text that one of run_change_*() writes, in the arena. */
+static const char *text_of(struct arena *a, part_fn *part, const cJSON *run)
+{
+    struct strbuf text = STRBUF_INIT;
+    part(run, &text);
+    const char *kept = text.len == 0 ? FMT_NONE : arena_strdup(a, text.buf);
+    strbuf_release(&text);
+    return kept;
+}
+
+static void settings_cell(const struct doc_slot *s)
+{
+    s->cell->text = text_of(s->arena, run_change_settings, json_of(s));
+}
+
+static void blocked_cell(const struct doc_slot *s)
+{
+    json_cell_count(s);
+    s->cell->tone = member_number(json_of(s), s->column->key) > 0 ? TONE_WARN : TONE_PLAIN;
+}
+
+static void tasks_cell(const struct doc_slot *s)
+{
+    s->cell->text = text_of(s->arena, run_change_tasks, json_of(s));
+}
+
+/* One row for each [run] that was in force. */
+static void add_run_list(struct doc *d, const cJSON *runs)
+{
+    static const struct doc_column columns[] = {
+        JSON_COUNT("From row", "row"),
+        COLUMN("[run]", ALIGN_TEXT, settings_cell),
+        {"Blocked", ALIGN_NUMBER, blocked_cell, "blocked", 0, NULL},
+        COLUMN("Which", ALIGN_TEXT, tasks_cell),
+    };
+    struct doc_table *t = doc_table(d, "runs",
+                                    "Every [run] that was in force, from which row of the "
+                                    "journal on, and the tasks that were blocked under it, "
+                                    "those that were tried again later among them.",
+                                    columns, ARRAY_LEN(columns));
+    json_rows(d, t, runs);
+}
+
+static void narrower_cell(const struct doc_slot *s)
+{
+    json_cell_text(s);
+    s->cell->tone = TONE_BAD;
+}
+
+/* Tasks that were lost under limits narrower than those of their siblings. */
+static void add_narrower(struct doc *d, const cJSON *tasks)
+{
+    static const struct doc_column columns[] = {
+        JSON_TEXT("Cell", "cell"),
+        JSON_TEXT("Stage", "stage"),
+        JSON_TEXT("Cause", "cause"),
+        {"Limits", ALIGN_TEXT, narrower_cell, "narrower", 0, NULL},
+    };
+    struct doc_table *t = NULL;
+    const cJSON *task = NULL;
+    cJSON_ArrayForEach(task, tasks)
+    {
+        if (member_text(task, "narrower") == NULL) {
+            continue;
+        }
+        if (t == NULL) {
+            t = doc_table(
+                d, "narrower",
+                "Tasks that were lost under narrower limits than others of their stage had. That "
+                "is a person's choice: they are not excluded, and what they measure is "
+                "undetermined.",
+                columns, ARRAY_LEN(columns));
+        }
+        doc_row(d, t, &(struct json_row){.of = task});
+    }
+}
+
+/* Every [run] that was in force, and what was blocked under it: [run] is not locked, and its limits
+ * can end a chosen task. One entry means that it never changed. */
+static void add_runs(struct doc *d, const struct report_model *m)
+{
+    const cJSON *runs = member(m->provenance, "runs");
+    if (runs != NULL && cJSON_GetArraySize(runs) > 1) {
+        add_run_list(d, runs);
+        add_narrower(d, member(m->provenance, "tasks"));
     }
 }
 
@@ -201,6 +336,6 @@ void section_attempts(struct doc *d, const struct report_model *m)
     }
     add_cells(d, m);
     add_ended_early(d, m);
-    section_acts(d, m);
-    section_runs(d, m);
+    add_acts(d, m);
+    add_runs(d, m);
 }

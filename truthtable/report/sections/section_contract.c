@@ -11,6 +11,7 @@
 #include "prereg/task/describe.h"
 #include "truthtable/prove/check.h"
 #include "truthtable/report/document/fmt.h"
+#include "truthtable/report/sections/row_columns.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
@@ -63,21 +64,28 @@ static bool is_in_check(const char *fact)
     return false;
 }
 
+/* Sets a fact of a condition, if it is a number. */
+static void see_fact(struct contract_facts *k, struct arena *a, const struct plan_program *p,
+                     size_t condition, const cJSON *fact)
+{
+    struct fact_row *f = cJSON_IsNumber(fact) && fact->string != NULL && condition < p->n_conditions
+                             ? fact_add(k, a, p, fact->string)
+                             : NULL;
+    if (f != NULL) {
+        f->values[condition] = fact->valuedouble;
+    }
+}
+
 /* Adds what a stage's worker described of one condition. */
 static void see_condition(struct contract_facts *k, struct arena *a, const struct report_model *m,
                           size_t stage, size_t condition)
 {
-    const cJSON *facts =
-        member(describe_find(m->lock->describe, m->program, condition, stage), "facts");
     const cJSON *fact = NULL;
-    cJSON_ArrayForEach(fact, facts)
+    cJSON_ArrayForEach(
+        fact, member(describe_find(m->lock->describe, m->program, condition, stage), "facts"))
     {
-        struct fact_row *f =
-            cJSON_IsNumber(fact) && fact->string != NULL && !is_in_check(fact->string)
-                ? fact_add(k, a, m->program, fact->string)
-                : NULL;
-        if (f != NULL) {
-            f->values[condition] = fact->valuedouble;
+        if (fact->string != NULL && !is_in_check(fact->string)) {
+            see_fact(k, a, m->program, condition, fact);
         }
     }
 }
@@ -90,16 +98,10 @@ static void see_fixed(struct contract_facts *k, struct arena *a, const struct pl
     size_t condition = 0;
     cJSON_ArrayForEach(one, member(fixed, "conditions"))
     {
-        const cJSON *v = NULL;
-        cJSON_ArrayForEach(v, one)
+        const cJSON *fact = NULL;
+        cJSON_ArrayForEach(fact, one)
         {
-            struct fact_row *f =
-                cJSON_IsNumber(v) && v->string != NULL && condition < p->n_conditions
-                    ? fact_add(k, a, p, v->string)
-                    : NULL;
-            if (f != NULL) {
-                f->values[condition] = v->valuedouble;
-            }
+            see_fact(k, a, p, condition, fact);
         }
         condition++;
     }
@@ -225,74 +227,91 @@ static const char *group_label(struct arena *a, const struct plan_program *p,
     return text[0] == '\0' ? "every condition" : text;
 }
 
+/* The value of a fact in a condition. */
+static void show_fact(const struct doc_slot *s, const struct fact_row *f, size_t condition)
+{
+    const double v = f->values[condition];
+    doc_number(s, fact_value(s->arena, f->name, v), v);
+}
+
+/* Where facts are rows, a column is about the condition `n`. */
+static void fact_label_cell(const struct doc_slot *s)
+{
+    s->cell->text = fact_label(s->arena, ((const struct fact_row *)s->row)->name);
+}
+
+static void fact_cell(const struct doc_slot *s)
+{
+    show_fact(s, s->row, (size_t)s->column->n);
+}
+
+static void spread_cell(const struct doc_slot *s)
+{
+    s->cell->text = spread_text(s->arena, s->row, (size_t)s->column->n);
+}
+
 /* Facts as rows, groups of conditions as columns. */
 static void add_wide(struct doc *d, const struct plan_program *p, const struct contract_facts *k,
                      const char *id, const char *caption)
 {
-    struct arena *a = &d->arena;
-    struct groups g = groups_of(p, k);
-    struct doc_column columns[CONDITIONS_WIDE + 2] = {{"Fact", ALIGN_TEXT}};
+    const struct groups g = groups_of(p, k);
+    static const struct doc_column fact = COLUMN("Fact", ALIGN_TEXT, fact_label_cell);
+    struct doc_columns columns = doc_columns(d, &fact, 1);
     for (size_t c = 0; c < g.n; c++) {
-        columns[c + 1] = (struct doc_column){group_label(a, p, k, g.first[c]), ALIGN_NUMBER};
+        doc_column_add(d, &columns, group_label(&d->arena, p, k, g.first[c]), fact_cell)->n =
+            (int)g.first[c];
     }
-    columns[g.n + 1] = (struct doc_column){"Across conditions", ALIGN_TEXT};
-    struct doc_table *t = doc_table(d, id, caption, columns, g.n + 2);
+    doc_columns_add(d, &columns,
+                    &(struct doc_column){"Across conditions", ALIGN_TEXT, spread_cell,
+                                         .n = (int)p->n_conditions},
+                    1);
+    struct doc_table *t = doc_table(d, id, caption, columns.items, columns.n);
     for (size_t i = 0; i < k->n; i++) {
-        const struct fact_row *f = &k->facts[i];
-        struct doc_row *row = doc_row(d, t);
-        row->cells[0].text = fact_label(a, f->name);
-        for (size_t c = 0; c < g.n; c++) {
-            double v = f->values[g.first[c]];
-            doc_number(d, &row->cells[c + 1], fact_value(a, f->name, v), v);
-        }
-        row->cells[g.n + 1].text = spread_text(a, f, p->n_conditions);
         /* Equality is worth a mark only where something differs. */
-        row->tone = is_equal(f, p->n_conditions) && g.n > 1 ? TONE_GOOD : TONE_PLAIN;
+        const bool equal = is_equal(&k->facts[i], p->n_conditions) && g.n > 1;
+        doc_row(d, t, &k->facts[i])->tone = equal ? TONE_GOOD : TONE_PLAIN;
     }
+}
+
+/* Where conditions are rows, a column is about a fact. */
+struct condition_row {
+    const char *name;
+    size_t condition;
+};
+
+static void condition_cell(const struct doc_slot *s)
+{
+    show_fact(s, s->column->of, ((const struct condition_row *)s->row)->condition);
 }
 
 /* Conditions as rows, and only facts that differ as columns. */
 static void add_long(struct doc *d, const struct plan_program *p, const struct contract_facts *k,
                      const char *id, const char *caption)
 {
-    struct arena *a = &d->arena;
-    struct doc_column columns[FACTS_MAX + 1] = {{"Condition", ALIGN_TEXT}};
-    size_t shown[FACTS_MAX];
-    size_t n = 0;
+    static const struct doc_column name = ROW_TEXT("Condition", struct condition_row, name);
+    struct doc_columns columns = doc_columns(d, &name, 1);
     for (size_t i = 0; i < k->n; i++) {
-        if (!is_equal(&k->facts[i], p->n_conditions)) {
-            shown[n] = i;
-            columns[++n] = (struct doc_column){fact_label(a, k->facts[i].name), ALIGN_NUMBER};
+        const struct fact_row *f = &k->facts[i];
+        if (!is_equal(f, p->n_conditions)) {
+            doc_column_add(d, &columns, fact_label(&d->arena, f->name), condition_cell)->of = f;
         }
     }
     /* Everything is equal: the sentence above the table has said so. */
-    if (n == 0) {
+    if (columns.n == 1) {
         return;
     }
-    struct doc_table *t = doc_table(d, id, caption, columns, n + 1);
+    struct doc_table *t = doc_table(d, id, caption, columns.items, columns.n);
     for (size_t c = 0; c < p->n_conditions; c++) {
-        struct doc_row *row = doc_row(d, t);
-        row->cells[0].text = p->conditions[c].name;
-        for (size_t i = 0; i < n; i++) {
-            const struct fact_row *f = &k->facts[shown[i]];
-            doc_number(d, &row->cells[i + 1], fact_value(a, f->name, f->values[c]), f->values[c]);
-        }
+        doc_row(d, t, &(struct condition_row){p->conditions[c].name, c});
     }
-}
-
-/* A member's text, or "". */
-static const char *text_or_empty(const cJSON *words, const char *key)
-{
-    const char *text = member_text(words, key);
-    return text == NULL ? "" : text;
 }
 
 /* One sentence: what is equal, what is not, what is unknown. */
 static void add_words(struct doc *d, const char *over, const cJSON *words)
 {
-    const char *equal = text_or_empty(words, "equal");
-    const char *differ = text_or_empty(words, "not_equal");
-    const char *unknown = text_or_empty(words, "unknown");
+    const char *equal = words_or_empty(words, "equal");
+    const char *differ = words_or_empty(words, "not_equal");
+    const char *unknown = words_or_empty(words, "unknown");
     if (equal[0] == '\0' && differ[0] == '\0') {
         return;
     }

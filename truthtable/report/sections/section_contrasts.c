@@ -6,9 +6,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/document/plot.h"
 #include "truthtable/report/measure_values.h"
+#include "truthtable/report/sections/json_columns.h"
+#include "truthtable/report/sections/row_columns.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
@@ -20,11 +23,11 @@ static const char *sides(struct arena *a, const cJSON *contrast)
     const cJSON *between = member(contrast, "between");
     /* A difference of contrasts names its two parts. */
     if (between == NULL) {
-        return arena_printf(a, "%s " FMT_MINUS " %s", member_text(contrast, "of"),
-                            member_text(contrast, "minus"));
+        return arena_printf(a, "%s " FMT_MINUS " %s", words_member(contrast, "of"),
+                            words_member(contrast, "minus"));
     }
-    const char *text = arena_printf(a, "%s: %s " FMT_MINUS " %s", member_text(between, "factor"),
-                                    member_text(between, "a"), member_text(between, "b"));
+    const char *text = arena_printf(a, "%s: %s " FMT_MINUS " %s", words_member(between, "factor"),
+                                    words_member(between, "a"), words_member(between, "b"));
     const cJSON *where = NULL;
     cJSON_ArrayForEach(where, member(contrast, "where"))
     {
@@ -66,11 +69,11 @@ static const char *figure_text(struct arena *a, const cJSON *figure, const char 
 /* Why something is missing, and which cells were left out of the figure. */
 static const char *remark(struct arena *a, const cJSON *figure)
 {
-    const char *why = member_text(figure, "why");
+    const char *why = words_or_empty(figure, "why");
     size_t n = member_count(figure, "excluded");
     /* Only a reason, or nothing to remark. */
     if (n == 0) {
-        return why == NULL ? "" : why;
+        return why;
     }
     const char **cells = arena_array(a, n, sizeof(*cells));
     for (size_t i = 0; i < n; i++) {
@@ -78,42 +81,8 @@ static const char *remark(struct arena *a, const cJSON *figure)
             cJSON_GetStringValue(cJSON_GetArrayItem(member(figure, "excluded"), (int)i));
         cells[i] = name == NULL ? FMT_NONE : name;
     }
-    return arena_printf(a, "%s%sexcluded: %s", why == NULL ? "" : why, why == NULL ? "" : "; ",
+    return arena_printf(a, "%s%sexcluded: %s", why, why[0] == '\0' ? "" : "; ",
                         words_join(a, cells, n, ", "));
-}
-
-/* Least and most are over pairs, so they bound the mean. */
-static void add_pooled(struct doc *d, const struct report_model *m)
-{
-    static const struct doc_column columns[] = {
-        {"Contrast", ALIGN_TEXT},      {"Difference", ALIGN_TEXT}, {"Pairs", ALIGN_NUMBER},
-        {"Mean", ALIGN_NUMBER},        {"Least", ALIGN_NUMBER},    {"Most", ALIGN_NUMBER},
-        {"Largest |d|", ALIGN_NUMBER}, {"Mean |d|", ALIGN_NUMBER}, {"Remark", ALIGN_TEXT}};
-    static const char *const keys[] = {"mean", "min", "max", "max_abs", "mean_abs"};
-    struct arena *a = &d->arena;
-    struct doc_table *t = doc_table(
-        d, "contrasts-pooled",
-        "Contrasts, pooled over (setting \xc3\x97 measure) pairs with replicates averaged. "
-        "\xe2\x80\x9cOver cleared\xe2\x80\x9d takes only the measures that clear under the binding "
-        "counter.",
-        columns, 9);
-    const cJSON *contrast = NULL;
-    cJSON_ArrayForEach(contrast, member(m->verdict, "contrasts"))
-    {
-        const cJSON *pooled = member(contrast, "pooled");
-        struct doc_row *row = doc_row(d, t);
-        row->cells[0].text = arena_printf(a, "%s, over %s", member_text(contrast, "name"),
-                                          member_text(contrast, "over"));
-        row->cells[1].text = sides(a, contrast);
-        doc_number(d, &row->cells[2], words_count(a, pooled, "n"), member_number(pooled, "n"));
-        /* Signed figures for differences, plain ones for sizes. */
-        for (size_t i = 0; i < 5; i++) {
-            double v = member_number(pooled, keys[i]);
-            doc_number(d, &row->cells[3 + i],
-                       i < 3 ? figure_text(a, pooled, keys[i], 4) : fmt_fixed(a, v, 4), v);
-        }
-        row->cells[8].text = remark(a, pooled);
-    }
 }
 
 /* Which side the mean speaks for, in the measure's own direction, and whether the interval leaves
@@ -155,68 +124,118 @@ static bool any_bayes(const struct report_model *m)
     return false;
 }
 
-/* Two digits of the standard error, in four to six decimals. */
-static int decimals_for(double se)
+/* A figure of a contrast. */
+struct contrast_row {
+    struct json_row json;
+    const char *sides; /* or the one that it favours */
+    const char *remark;
+};
+
+/* As many decimals as declared; without, two digits of the standard error, in four to six. */
+static int decimals_of(const struct doc_slot *s)
 {
-    double digits = se > 0 ? ceil(-log10(se)) + 1 : 4;
-    return (int)fmin(fmax(digits, 4), 6);
+    const double se = member_number(json_of(s), "se");
+    const double digits = se > 0 ? ceil(-log10(se)) + 1 : 4;
+    return s->column->n > 0 ? s->column->n : (int)fmin(fmax(digits, 4), 6);
 }
 
-/* One contrast in one measure. */
-static void add_measure_row(struct doc *d, const struct report_model *m, struct doc_table *t,
-                            const cJSON *contrast, const cJSON *figure)
+static void figure_cell(const struct doc_slot *s)
 {
-    struct arena *a = &d->arena;
-    struct doc_row *row = doc_row(d, t);
-    double se = member_number(figure, "se");
-    int decimals = decimals_for(se);
-    row->cells[0].text = member_text(contrast, "name");
-    row->cells[1].text = member_text(figure, "measure");
-    doc_number(d, &row->cells[2], words_count(a, figure, "n"), member_number(figure, "n"));
-    doc_number(d, &row->cells[3], figure_text(a, figure, "mean", decimals),
-               member_number(figure, "mean"));
-    doc_number(d, &row->cells[4], fmt_fixed(a, se, decimals), se);
-    row->cells[5].text = FMT_NONE;
+    const char *key = s->column->key;
+    doc_number(s, figure_text(s->arena, json_of(s), key, decimals_of(s)),
+               member_number(json_of(s), key));
+}
+
+static void error_cell(const struct doc_slot *s)
+{
+    const double se = member_number(json_of(s), s->column->key);
+    doc_number(s, fmt_fixed(s->arena, se, decimals_of(s)), se);
+}
+
+static void interval_cell(const struct doc_slot *s)
+{
+    const cJSON *figure = json_of(s);
+    const int decimals = decimals_of(s);
+    s->cell->text = FMT_NONE;
     if (isfinite(member_number(figure, "ci_low"))) {
-        row->cells[5].text = arena_printf(a, "[%s, %s]", figure_text(a, figure, "ci_low", decimals),
-                                          figure_text(a, figure, "ci_high", decimals));
+        s->cell->text =
+            arena_printf(s->arena, "[%s, %s]", figure_text(s->arena, figure, "ci_low", decimals),
+                         figure_text(s->arena, figure, "ci_high", decimals));
     }
     /* Equal replicates are not a narrow interval. */
     if (member_number(figure, "sd") == 0) {
-        row->cells[5].text = "no spread seen";
+        s->cell->text = "no spread seen";
     }
-    doc_datum(d, &row->cells[5], "low", member_number(figure, "ci_low"));
-    doc_datum(d, &row->cells[5], "high", member_number(figure, "ci_high"));
-    /* In the measure's own direction. */
-    row->cells[6].text = favours(a, m, contrast, figure);
-    row->cells[7].text = remark(a, figure);
-    /* The ninth column exists only if some factor is known. */
-    if (t->n_columns > 8) {
-        double bf10 = member_number(figure, "bf10");
-        doc_number(d, &row->cells[8], fmt_short(a, bf10, 4), bf10);
+    doc_datum(s, "low", member_number(figure, "ci_low"));
+    doc_datum(s, "high", member_number(figure, "ci_high"));
+}
+
+/* Least and most are over pairs, so they bound the mean. Signed figures for differences, plain ones
+ * for sizes. */
+static void add_pooled(struct doc *d, const struct report_model *m)
+{
+    static const struct doc_column columns[] = {
+        JSON_LABEL("Contrast"),
+        ROW_TEXT("Difference", struct contrast_row, sides),
+        JSON_COUNT("Pairs", "n"),
+        {"Mean", ALIGN_NUMBER, figure_cell, "mean", 4, NULL},
+        {"Least", ALIGN_NUMBER, figure_cell, "min", 4, NULL},
+        {"Most", ALIGN_NUMBER, figure_cell, "max", 4, NULL},
+        JSON_FIXED("Largest |d|", "max_abs", 4),
+        JSON_FIXED("Mean |d|", "mean_abs", 4),
+        ROW_TEXT("Remark", struct contrast_row, remark),
+    };
+    struct arena *a = &d->arena;
+    struct doc_table *t = doc_table(
+        d, "contrasts-pooled",
+        "Contrasts, pooled over (setting \xc3\x97 measure) pairs with replicates averaged. "
+        "\xe2\x80\x9cOver cleared\xe2\x80\x9d takes only the measures that clear under the binding "
+        "counter.",
+        columns, ARRAY_LEN(columns));
+    const cJSON *contrast = NULL;
+    cJSON_ArrayForEach(contrast, member(m->verdict, "contrasts"))
+    {
+        const char *label = arena_printf(a, "%s, over %s", words_member(contrast, "name"),
+                                         words_member(contrast, "over"));
+        const cJSON *pooled = member(contrast, "pooled");
+        const struct contrast_row row = {
+            {label, pooled, NULL}, sides(a, contrast), remark(a, pooled)};
+        (void)doc_row(d, t, &row);
     }
 }
 
-/* The main table; Bayes factors come last, since they do not bind. */
+/* The main table. Bayes factors, which do not bind, come last: the column exists only if some
+ * factor is known. */
 static void add_per_measure(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {
-        {"Contrast", ALIGN_TEXT}, {"Measure", ALIGN_TEXT}, {"n", ALIGN_NUMBER},
-        {"Mean", ALIGN_NUMBER},   {"s.e.", ALIGN_NUMBER},  {"95 % interval", ALIGN_NUMBER},
-        {"Favours", ALIGN_TEXT},  {"Remark", ALIGN_TEXT},  {"BF10", ALIGN_NUMBER}};
+        JSON_LABEL("Contrast"),
+        JSON_TEXT("Measure", "measure"),
+        JSON_COUNT("n", "n"),
+        {"Mean", ALIGN_NUMBER, figure_cell, "mean", 0, NULL},
+        {"s.e.", ALIGN_NUMBER, error_cell, "se", 0, NULL},
+        COLUMN("95 % interval", ALIGN_NUMBER, interval_cell),
+        ROW_TEXT("Favours", struct contrast_row, sides),
+        ROW_TEXT("Remark", struct contrast_row, remark),
+        JSON_SHORT("BF10", "bf10", 4),
+    };
+    struct arena *a = &d->arena;
     struct doc_table *t =
         doc_table(d, "contrasts",
                   "Contrasts, measure by measure: mean over settings and replicates, standard "
                   "error and t interval over replicates. A favoured level in brackets: the "
                   "interval spans zero or does not exist.",
-                  columns, any_bayes(m) ? 9 : 8);
+                  columns, ARRAY_LEN(columns) - (any_bayes(m) ? 0 : 1));
     const cJSON *contrast = NULL;
     cJSON_ArrayForEach(contrast, member(m->verdict, "contrasts"))
     {
+        const char *name = words_member(contrast, "name");
         const cJSON *figure = NULL;
         cJSON_ArrayForEach(figure, member(contrast, "measures"))
         {
-            add_measure_row(d, m, t, contrast, figure);
+            const struct contrast_row row = {
+                {name, figure, NULL}, favours(a, m, contrast, figure), remark(a, figure)};
+            (void)doc_row(d, t, &row);
         }
     }
 }
@@ -247,7 +266,7 @@ static size_t rows_for(struct arena *a, const struct report_model *m, size_t mea
                                        .low = member_number(figure, "ci_low"),
                                        .high = member_number(figure, "ci_high")};
             const char *label =
-                arena_printf(a, "%s \xc2\xb7 %s", member_text(contrast, "name"), name);
+                arena_printf(a, "%s \xc2\xb7 %s", words_member(contrast, "name"), name);
             /* The drawing has no numbers of its own; the tooltip has one. */
             mark->tooltip = arena_printf(a, "%s: %s", label, fmt_signed(a, mark->value, 5));
             rows[n++] = (struct plot_row){.label = label, .series = k, .marks = mark, .n_marks = 1};
@@ -273,25 +292,21 @@ static void add_forest(struct doc *d, const struct report_model *m, size_t measu
     }
     const char *of =
         measure == INDEX_NONE ? "the benchmark measures" : m->program->measures[measure].name;
-    const char *id = NULL;
     const char *caption =
         arena_printf(a, "Contrasts on %s: mean difference and 95 %% interval over replicates.%s",
                      of, n == ROWS_MAX ? " Cut: the table has them all." : "");
-    const char *summary = "The table of contrasts has the figures, measure by measure.";
-    struct doc_figure *f =
-        doc_figure(d, arena_printf(a, "contrasts-%s", measure == INDEX_NONE ? "shares" : of),
-                   caption, summary, &id);
-    struct plot_rule zero = {0, "no difference", "zero"};
-    struct plot_dots plot = {.head = {.id = id,
-                                      .title = arena_printf(a, "Contrasts on %s", of),
-                                      .desc = summary,
-                                      .x_title = "difference, a " FMT_MINUS " b"},
-                             .rows = rows,
-                             .n_rows = n,
-                             .rules = &zero,
-                             .n_rules = 1,
-                             .band_from = (double)NAN};
-    plot_dots(&f->svg, &plot);
+    const struct plot_rule zero = {0, "no difference", "zero"};
+    struct plot_dots plot = {
+        .head = {.title = arena_printf(a, "Contrasts on %s", of),
+                 .desc = "The table of contrasts has the figures, measure by measure.",
+                 .x_title = "difference, a " FMT_MINUS " b"},
+        .rows = rows,
+        .n_rows = n,
+        .rules = &zero,
+        .n_rules = 1,
+        .band_from = (double)NAN};
+    const char *id = arena_printf(a, "contrasts-%s", measure == INDEX_NONE ? "shares" : of);
+    plot_dots(doc_figure(d, id, caption, &plot.head), &plot);
 }
 
 /* Proportions share a figure, other measures have one each. */

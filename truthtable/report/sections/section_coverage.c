@@ -8,23 +8,23 @@
 
 #include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
-#include "truthtable/report/sections/json_fields.h"
-#include "truthtable/report/sections/row_fields.h"
+#include "truthtable/report/sections/json_columns.h"
+#include "truthtable/report/sections/row_columns.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
 /* The "no record" column exists only for records from elsewhere. */
 static void add_counts(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_field fields[] = {
-        FIELD_LABEL("Counted in"),
-        FIELD_COUNT("Planned", "planned"),
-        FIELD_COUNT("Done", "done"),
-        FIELD_COUNT("Blocked", "blocked"),
-        FIELD_COUNT("Never run", "never_run"),
-        FIELD_COUNT("Excluded", "excluded"),
-        FIELD_COUNT("Budget", "budget"),
-        FIELD_COUNT("No record", "pending"), /* last: not shown where every task has one */
+    static const struct doc_column columns[] = {
+        JSON_LABEL("Counted in"),
+        JSON_COUNT("Planned", "planned"),
+        JSON_COUNT("Done", "done"),
+        JSON_COUNT("Blocked", "blocked"),
+        JSON_COUNT("Never run", "never_run"),
+        JSON_COUNT("Excluded", "excluded"),
+        JSON_COUNT("Budget", "budget"),
+        JSON_COUNT("No record", "pending"), /* last: not shown where every task has one */
     };
     static const struct {
         const char *key;
@@ -36,16 +36,16 @@ static void add_counts(struct doc *d, const struct report_model *m)
     /* Only records from elsewhere may say nothing of a task that is over. */
     /* "pending" after the end means that no record was given. */
     const bool gaps = member(member(coverage, "tasks"), "pending") != NULL;
-    struct doc_table *t = doc_table_of(
+    struct doc_table *t = doc_table(
         d, "coverage",
         gaps ? "Planned = done + blocked + never run + no record. Nothing that was planned is left "
                "out of these counts."
              : "Planned = done + blocked + never run. Nothing that was planned is left out of "
                "these counts.",
-        fields, ARRAY_LEN(fields) - (gaps ? 0 : 1));
+        columns, ARRAY_LEN(columns) - (gaps ? 0 : 1));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct json_row row = {.label = rows[i].label, .of = member(coverage, rows[i].key)};
-        (void)doc_row_of(d, t, fields, &row);
+        (void)doc_row(d, t, &row);
     }
 }
 
@@ -59,24 +59,16 @@ struct ends { /* of the tasks of one stage */
     const char *causes; /* "12 not_measurable, 1 oom" */
 };
 
-/* Whether a task belongs to a stage and, unless `end` is NULL, ended so. */
-static bool task_is_of(const cJSON *task, const char *stage, const char *end)
-{
-    const char *of = member_text(task, "stage");
-    const char *how = member_text(task, "end");
-    return of != NULL && strcmp(of, stage) == 0 &&
-           (end == NULL || (how != NULL && strcmp(how, end) == 0));
-}
-
-/* Tasks of a stage with this cause. */
-static size_t count_cause(const cJSON *tasks, const char *stage, const char *cause)
+/* How many of the tasks have this stage and, under `key`, this text. */
+static size_t count_tasks(const cJSON *tasks, const char *stage, const char *key, const char *text)
 {
     size_t n = 0;
     const cJSON *task = NULL;
     cJSON_ArrayForEach(task, tasks)
     {
-        const char *why = member_text(task, "cause");
-        n += task_is_of(task, stage, NULL) && why != NULL && strcmp(why, cause) == 0 ? 1 : 0;
+        const char *of = member_text(task, "stage");
+        const char *is = member_text(task, key);
+        n += of != NULL && is != NULL && strcmp(of, stage) == 0 && strcmp(is, text) == 0 ? 1 : 0;
     }
     return n;
 }
@@ -90,13 +82,13 @@ static const char *stage_causes(struct arena *a, const cJSON *tasks, const char 
     cJSON_ArrayForEach(task, tasks)
     {
         const char *why = member_text(task, "cause");
-        if (!task_is_of(task, stage, NULL) || why == NULL ||
+        if (why == NULL || strcmp(words_member(task, "stage"), stage) != 0 ||
             strstr(seen, arena_printf(a, ",%s,", why)) != NULL) {
             continue;
         }
         seen = arena_printf(a, "%s%s,", seen, why);
         text = arena_printf(a, "%s%s%zu \xc3\x97 %s", text, text[0] == '\0' ? "" : ", ",
-                            count_cause(tasks, stage, why), why);
+                            count_tasks(tasks, stage, "cause", why), why);
     }
     return text;
 }
@@ -104,15 +96,14 @@ static const char *stage_causes(struct arena *a, const cJSON *tasks, const char 
 /* The ends of a stage's tasks, with their causes in words. */
 static struct ends stage_ends(struct arena *a, const cJSON *tasks, const char *stage)
 {
-    struct ends ends = {.stage = stage, .causes = stage_causes(a, tasks, stage)};
-    const cJSON *task = NULL;
-    cJSON_ArrayForEach(task, tasks)
-    {
-        ends.done += task_is_of(task, stage, "done") ? 1 : 0;
-        ends.blocked += task_is_of(task, stage, "blocked") ? 1 : 0;
-        ends.never_run += task_is_of(task, stage, "never_run") ? 1 : 0;
-        ends.no_record += task_is_of(task, stage, "no_record") ? 1 : 0;
-    }
+    struct ends ends = {
+        .stage = stage,
+        .done = count_tasks(tasks, stage, "end", "done"),
+        .blocked = count_tasks(tasks, stage, "end", "blocked"),
+        .never_run = count_tasks(tasks, stage, "end", "never_run"),
+        .no_record = count_tasks(tasks, stage, "end", "no_record"),
+        .causes = stage_causes(a, tasks, stage),
+    };
     if (ends.no_record > 0) {
         ends.causes = arena_printf(a, "%s%s%zu without a record", ends.causes,
                                    ends.causes[0] == '\0' ? "" : ", ", ends.no_record);
@@ -123,12 +114,12 @@ static struct ends stage_ends(struct arena *a, const cJSON *tasks, const char *s
 /* Left out if provenance.json lists no tasks. */
 static void add_stages(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_field fields[] = {
+    static const struct doc_column columns[] = {
         ROW_TEXT("Stage", struct ends, stage),
-        ROW_FIGURE("Planned", row_field_tally, struct ends, planned),
-        ROW_FIGURE("Done", row_field_tally, struct ends, done),
-        ROW_FIGURE("Blocked", row_field_faults, struct ends, blocked),
-        ROW_FIGURE("Never run", row_field_faults, struct ends, never_run),
+        ROW_FIGURE("Planned", row_cell_tally, struct ends, planned),
+        ROW_FIGURE("Done", row_cell_tally, struct ends, done),
+        ROW_FIGURE("Blocked", row_cell_faults, struct ends, blocked),
+        ROW_FIGURE("Never run", row_cell_faults, struct ends, never_run),
         ROW_TEXT("Causes", struct ends, causes),
     };
     const struct plan_program *p = m->program;
@@ -137,13 +128,13 @@ static void add_stages(struct doc *d, const struct report_model *m)
         return;
     }
     struct arena *a = &d->arena;
-    struct doc_table *t = doc_table_of(
+    struct doc_table *t = doc_table(
         d, "coverage-by-stage", "Tasks by stage, and the causes of those that did not end done.",
-        fields, ARRAY_LEN(fields));
+        columns, ARRAY_LEN(columns));
     for (size_t s = 0; s < p->n_stages; s++) {
         struct ends ends = stage_ends(a, tasks, p->stages[s].name);
         ends.planned = p->n_cells;
-        (void)doc_row_of(d, t, fields, &ends);
+        (void)doc_row(d, t, &ends);
     }
 }
 
@@ -156,12 +147,12 @@ struct factor_row {
 /* The factors with their levels, and what the grid amounts to. */
 static void add_design(struct doc *d, const struct plan_program *p)
 {
-    static const struct doc_field fields[] = {
+    static const struct doc_column columns[] = {
         ROW_TEXT("Factor", struct factor_row, name),
         ROW_TEXT("Levels", struct factor_row, levels),
         ROW_TEXT("Role", struct factor_row, role),
     };
-    struct doc_table *t = doc_table_of(
+    struct doc_table *t = doc_table(
         d, "design",
         arena_printf(
             &d->arena, "The design: %s in %s, %s of each.",
@@ -170,7 +161,7 @@ static void add_design(struct doc *d, const struct plan_program *p)
             fmt_plural(&d->arena,
                        (int64_t)(p->n_cells / (p->n_conditions == 0 ? 1 : p->n_conditions)),
                        "replicate", "replicates")),
-        fields, ARRAY_LEN(fields));
+        columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < p->n_factors; i++) {
         const struct plan_factor *f = &p->factors[i];
         const char **names = arena_array(&d->arena, f->n_levels + 1, sizeof(*names));
@@ -179,7 +170,7 @@ static void add_design(struct doc *d, const struct plan_program *p)
         }
         const struct factor_row row = {f->name, words_join(&d->arena, names, f->n_levels, ", "),
                                        f->replicate ? "replicate" : "factor"};
-        (void)doc_row_of(d, t, fields, &row);
+        (void)doc_row(d, t, &row);
     }
 }
 

@@ -234,21 +234,15 @@ static void draw(struct doc *d, const struct report_model *m, const struct curve
         names[i] = p->conditions[i].name;
     }
     const char *title = arena_printf(a, "%s during %s", name, stage);
-    const char *id = NULL;
-    const char *summary =
-        late ? "The figure before this one says where the curves end." : family_summary(a, m, f);
     const char *caption =
         late ? arena_printf(a, "The same in the second half of the steps, on its own scale: %s.",
                             title)
              : caption_of(a, m, f, title);
-    struct doc_figure *figure =
-        doc_figure(d, arena_printf(a, "curve-%s-%s%s", stage, name, late ? "-late" : ""), caption,
-                   summary, &id);
     struct plot_curve *curves = arena_array(a, f->n + p->n_conditions, sizeof(*curves));
     struct plot_lines plot = {
-        .head = {.id = id,
-                 .title = late ? arena_printf(a, "%s, second half", title) : title,
-                 .desc = summary,
+        .head = {.title = late ? arena_printf(a, "%s, second half", title) : title,
+                 .desc = late ? "The figure before this one says where the curves end."
+                              : family_summary(a, m, f),
                  .x_title = "step",
                  .y_title = name},
         .curves = curves,
@@ -258,7 +252,8 @@ static void draw(struct doc *d, const struct report_model *m, const struct curve
     if (late) {
         keep_late(curves, plot.n_curves);
     }
-    plot_lines(&figure->svg, &plot);
+    const char *id = arena_printf(a, "curve-%s-%s%s", stage, name, late ? "-late" : "");
+    plot_lines(doc_figure(d, id, caption, &plot.head), &plot);
 }
 
 /* Short curves need no second figure. */

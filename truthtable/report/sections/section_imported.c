@@ -8,29 +8,16 @@
 
 #include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
-#include "truthtable/report/sections/json_fields.h"
+#include "truthtable/report/sections/json_columns.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
 /* "mmlu", or "mmlu, hellaswag" of a file of several stages. */
-static void stages_cell(struct doc *d, struct doc_cell *cell, const void *row,
-                        const struct doc_field *field)
+static void stages_cell(const struct doc_slot *s)
 {
-    const cJSON *file = ((const struct json_row *)row)->of;
-    struct arena *a = &d->arena;
-    (void)field;
-    const cJSON *list = member(file, "stages");
-    const char **names = arena_array(a, member_count(file, "stages") + 1, sizeof(*names));
-    size_t n = 0;
-    const cJSON *v = NULL;
-    cJSON_ArrayForEach(v, list)
-    {
-        if (cJSON_IsString(v)) {
-            names[n++] = v->valuestring;
-        }
-    }
-    const char *one = member_text(file, "stage");
-    cell->text = n > 0 ? words_join(a, names, n, ", ") : one != NULL ? one : FMT_NONE;
+    const cJSON *file = json_of(s);
+    s->cell->text = member_count(file, "stages") > 0 ? words_list(s->arena, member(file, "stages"))
+                                                     : words_member(file, "stage");
 }
 
 /* How each group's score was confirmed. */
@@ -65,40 +52,27 @@ static const char *checked_of(struct arena *a, const cJSON *file)
     return groups[0] == '\0' ? FMT_NONE : groups;
 }
 
-/* A member's text, or an em dash. */
-static const char *text_or_none(const cJSON *file, const char *key)
+static void checked_cell(const struct doc_slot *s)
 {
-    const char *text = member_text(file, key);
-    return text == NULL ? FMT_NONE : text;
-}
-
-static void checked_cell(struct doc *d, struct doc_cell *cell, const void *row,
-                         const struct doc_field *field)
-{
-    (void)field;
-    cell->text = checked_of(&d->arena, ((const struct json_row *)row)->of);
+    s->cell->text = checked_of(s->arena, json_of(s));
 }
 
 /* One row for each file. */
 static void add_files(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_field fields[] = {
-        FIELD_TEXT("File", "path"),
-        FIELD_TEXT("Kind", "kind"),
-        FIELD_TEXT("Cell", "cell"),
-        FIELD_OWN("Stages", ALIGN_TEXT, stages_cell),
-        FIELD_OWN("Recomputed", ALIGN_TEXT, checked_cell),
+    static const struct doc_column columns[] = {
+        JSON_TEXT("File", "path"),
+        JSON_TEXT("Kind", "kind"),
+        JSON_TEXT("Cell", "cell"),
+        COLUMN("Stages", ALIGN_TEXT, stages_cell),
+        COLUMN("Recomputed", ALIGN_TEXT, checked_cell),
     };
     struct doc_table *t =
-        doc_table_of(d, "files",
-                     "Every file that a record comes from. Scores and standard errors that its "
-                     "samples, or the tasks of a group, do not give would have been refused.",
-                     fields, ARRAY_LEN(fields));
-    const cJSON *file = NULL;
-    cJSON_ArrayForEach(file, member(m->imported, "files"))
-    {
-        doc_row_of(d, t, fields, &(struct json_row){.of = file});
-    }
+        doc_table(d, "files",
+                  "Every file that a record comes from. Scores and standard errors that its "
+                  "samples, or the tasks of a group, do not give would have been refused.",
+                  columns, ARRAY_LEN(columns));
+    json_rows(d, t, member(m->imported, "files"));
 }
 
 /* Below the table, because sixty-four digits do not fit into a column. */
@@ -109,7 +83,7 @@ static void add_file_digests(struct doc *d, const struct report_model *m)
     const cJSON *file = NULL;
     cJSON_ArrayForEach(file, member(m->imported, "files"))
     {
-        doc_item(d, list, text_or_none(file, "path"), text_or_none(file, "sha256"))->code = true;
+        doc_item(d, list, words_member(file, "path"), words_member(file, "sha256"))->code = true;
     }
 }
 
@@ -124,12 +98,12 @@ void section_imported(struct doc *d, const struct report_model *m)
                      "records are those of the files below, and every rule of the plan is applied "
                      "to them as to records of a run.");
     struct doc_list *list = doc_facts(d);
-    (void)doc_item(d, list, "label", text_or_none(m->imported, "label"));
-    (void)doc_item(d, list, "imported at", text_or_none(m->imported, "imported"));
+    (void)doc_item(d, list, "label", words_member(m->imported, "label"));
+    (void)doc_item(d, list, "imported at", words_member(m->imported, "imported"));
     struct doc_item *item =
         doc_item(d, list, "plan locked",
                  before ? arena_printf(&d->arena, "before the import, at %s, by its own clock",
-                                       text_or_none(lock, "time"))
+                                       words_member(lock, "time"))
                         : "at the import, when the records were already there");
     item->tone = before ? TONE_PLAIN : TONE_WARN;
     add_files(d, m);

@@ -10,7 +10,7 @@
 #include "prereg/program/condition_names.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/sections/instrument_blocks.h"
-#include "truthtable/report/sections/json_fields.h"
+#include "truthtable/report/sections/json_columns.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
@@ -30,6 +30,26 @@ static const struct instrument_kind_row {
     {"mixed", "Mixed model", show_mixed},
     {"router", "Router health, as a vector", show_router},
 };
+
+/* The first instrument of a kind. */
+const cJSON *show_find(const struct report_model *m, const char *kind)
+{
+    const cJSON *instrument = NULL;
+    cJSON_ArrayForEach(instrument, member(m->instruments, "instruments"))
+    {
+        if (strcmp(words_member(instrument, "kind"), kind) == 0) {
+            return instrument;
+        }
+    }
+    return NULL;
+}
+
+/* Identifiers begin with the instrument's name, which is unique. */
+const char *show_id(struct doc *d, const cJSON *instrument, const char *what)
+{
+    const char *name = words_member(instrument, "name");
+    return arena_printf(&d->arena, "%s%s%s", name, what[0] == '\0' ? "" : "-", what);
+}
 
 /* NULL for a kind that this version does not know. */
 static const struct instrument_kind_row *kind_of(const cJSON *instrument)
@@ -109,38 +129,36 @@ static void add_instrument(struct doc *d, const struct report_model *m, const cJ
 }
 
 /* A forecast that was amended says so beside its name. */
-static void forecast_name(struct doc *d, struct doc_cell *cell, const void *row,
-                          const struct doc_field *field)
+static void forecast_name(const struct doc_slot *s)
 {
-    const cJSON *forecast = ((const struct json_row *)row)->of;
-    const char *name = words_member(forecast, field->key);
+    const cJSON *forecast = json_of(s);
+    const char *name = words_member(forecast, s->column->key);
     const char *declared = member_text(forecast, "declared");
     const bool as_locked = declared == NULL || strcmp(declared, "locked") == 0;
-    cell->text = as_locked ? name : arena_printf(&d->arena, "%s (%s)", name, declared);
+    s->cell->text = as_locked ? name : arena_printf(s->arena, "%s (%s)", name, declared);
 }
 
-static void forecast_outcome(struct doc *d, struct doc_cell *cell, const void *row,
-                             const struct doc_field *field)
+static void forecast_outcome(const struct doc_slot *s)
 {
-    const cJSON *outcome = member(((const struct json_row *)row)->of, field->key);
-    json_field_flag(d, cell, row, field);
-    cell->tone = cJSON_IsTrue(outcome)    ? TONE_GOOD
-                 : cJSON_IsFalse(outcome) ? TONE_PLAIN
-                                          : TONE_WARN;
+    const cJSON *outcome = member(json_of(s), s->column->key);
+    json_cell_flag(s);
+    s->cell->tone = cJSON_IsTrue(outcome)    ? TONE_GOOD
+                    : cJSON_IsFalse(outcome) ? TONE_PLAIN
+                                             : TONE_WARN;
 }
 
 /* The table, and the total score below it. */
 static void add_forecasts(struct doc *d, const struct report_model *m)
 {
     static const struct show_words words = {"came true", "did not", "not known: not scored"};
-    static const struct doc_field fields[] = {
+    static const struct doc_column columns[] = {
         {"Forecast", ALIGN_TEXT, forecast_name, "name", 0, NULL},
-        FIELD_TEXT("Condition, as stated", "condition"),
-        FIELD_SHORT("Confidence", "confidence", 4),
+        JSON_TEXT("Condition, as stated", "condition"),
+        JSON_SHORT("Confidence", "confidence", 4),
         {"Came true?", ALIGN_TEXT, forecast_outcome, "outcome", 0, &words},
-        FIELD_FIXED("Brier", "brier", 4),
-        FIELD_FIXED("Bits", "bits", 3),
-        FIELD_OWN("Why", ALIGN_TEXT, json_field_why),
+        JSON_FIXED("Brier", "brier", 4),
+        JSON_FIXED("Bits", "bits", 3),
+        {"Why", ALIGN_TEXT, json_cell_words, "why", 0, NULL},
     };
     const cJSON *list = member(m->instruments, "forecasts");
     const cJSON *score = member(m->instruments, "forecast_score");
@@ -149,16 +167,12 @@ static void add_forecasts(struct doc *d, const struct report_model *m)
     }
     doc_subsection(d, "Forecasts");
     struct doc_table *t =
-        doc_table_of(d, "forecasts",
-                     "What was forecast, with what confidence, and what came. Brier: the squared "
-                     "distance of the confidence from what came (0 is best, 1 worst); bits: its "
-                     "surprise.",
-                     fields, ARRAY_LEN(fields));
-    const cJSON *forecast = NULL;
-    cJSON_ArrayForEach(forecast, list)
-    {
-        doc_row_of(d, t, fields, &(struct json_row){.of = forecast});
-    }
+        doc_table(d, "forecasts",
+                  "What was forecast, with what confidence, and what came. Brier: the squared "
+                  "distance of the confidence from what came (0 is best, 1 worst); bits: its "
+                  "surprise.",
+                  columns, ARRAY_LEN(columns));
+    json_rows(d, t, list);
     doc_paragraph(d, "%s of %s scored: mean Brier %s, %s bits together.",
                   words_count(&d->arena, score, "scored"), words_count(&d->arena, score, "stated"),
                   fmt_fixed(&d->arena, member_number(score, "brier"), 4),

@@ -8,15 +8,12 @@
 
 #include "truthtable/report/amendment_standing.h"
 #include "truthtable/report/document/fmt.h"
+#include "truthtable/report/report_apparatus.h"
 #include "truthtable/report/sections/instrument_blocks.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
-/* Adds one limitation. */
-static void limit(struct doc *d, struct doc_list *list, const char *text)
-{
-    (void)doc_item(d, list, NULL, text);
-}
+#define WOULD_NOT_SHOW "a fault of the apparatus that shifts every score alike would not show."
 
 /* Amendments by what was known when they were made, the worst first. */
 static void add_amendments(struct doc *d, const struct report_model *m, struct doc_list *list)
@@ -35,19 +32,18 @@ static void add_amendments(struct doc *d, const struct report_model *m, struct d
     for (size_t i = STANDING_NR; i-- > 0;) {
         /* Amendments in advance are not a limitation. */
         if (n[i] > 0 && said[i] != NULL) {
-            limit(d, list,
-                  arena_printf(
-                      &d->arena, "%s made %s",
+            doc_point(d, list, "%s made %s",
                       fmt_plural(&d->arena, (int64_t)n[i], "amendment was", "amendments were"),
-                      said[i]));
+                      said[i]);
         }
     }
     const char *head = member_text(m->verdict, "head");
     /* Amendments after the verdict move the head on. */
     if (head != NULL && strcmp(head, m->lock->head) != 0) {
-        limit(d, list,
-              "The verdict was read under an earlier head than the present one: what was amended "
-              "since had no part in it.");
+        doc_point(
+            d, list,
+            "The verdict was read under an earlier head than the present one: what was amended "
+            "since had no part in it.");
     }
 }
 
@@ -70,35 +66,29 @@ static void add_losses(struct doc *d, const struct report_model *m, struct doc_l
     const char *lost = count_of(a, excluded, "counted task was", "counted tasks were");
     /* Over the budget the verdict is VOID; within it, what remains is a selection. */
     if (excluded > budget) {
-        limit(d, list,
-              arena_printf(a, "%s lost for mechanical causes, more than the budget of %.0f.", lost,
-                           budget));
+        doc_point(d, list, "%s lost for mechanical causes, more than the budget of %.0f.", lost,
+                  budget);
     } else if (excluded > 0) {
-        limit(d, list,
-              arena_printf(a,
-                           "%s excluded, each with its partner in the other arm: what remains of "
-                           "those replicates is not random.",
-                           lost));
+        doc_point(d, list,
+                  "%s excluded, each with its partner in the other arm: what remains of "
+                  "those replicates is not random.",
+                  lost);
     }
     if (blocked > 0) {
-        limit(d, list,
-              arena_printf(a, "%s blocked; the causes are under coverage.",
-                           count_of(a, blocked, "task ended", "tasks ended")));
+        doc_point(d, list, "%s blocked; the causes are under coverage.",
+                  count_of(a, blocked, "task ended", "tasks ended"));
     }
     /* Losses by choice are never excluded, so they leave things open. */
     size_t by_person = report_n_by_person(m);
     if (by_person > 0) {
-        limit(d, list,
-              arena_printf(
-                  a,
+        doc_point(d, list,
                   "%s by a person, which is not a chance loss: what depends on it is undetermined.",
                   fmt_plural(a, (int64_t)by_person, "task was ended or given up",
-                             "tasks were ended or given up")));
+                             "tasks were ended or given up"));
     }
     if (never_run > 0) {
-        limit(d, list,
-              arena_printf(a, "%s never run.",
-                           count_of(a, never_run, "planned task was", "planned tasks were")));
+        doc_point(d, list, "%s never run.",
+                  count_of(a, never_run, "planned task was", "planned tasks were"));
     }
 }
 
@@ -126,11 +116,10 @@ static void add_resolution(struct doc *d, const struct report_model *m, struct d
         }
     }
     if (n > 0) {
-        limit(d, list,
-              arena_printf(a,
-                           "Differences smaller than these show with less than 80 %% power, from "
-                           "item sampling alone: %s.",
-                           words_join(a, parts, n, ", ")));
+        doc_point(d, list,
+                  "Differences smaller than these show with less than 80 %% power, from "
+                  "item sampling alone: %s.",
+                  words_join(a, parts, n, ", "));
     }
 }
 
@@ -138,18 +127,65 @@ static void add_resolution(struct doc *d, const struct report_model *m, struct d
 static void add_power(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     const struct plan_program *p = m->program;
-    struct arena *a = &d->arena;
     size_t n = n_replicates(p);
     if (n == 1) {
-        limit(d, list,
-              "One replicate a condition: no standard error over replicates exists, and every "
-              "interval of a contrast is undetermined.");
+        doc_point(d, list,
+                  "One replicate a condition: no standard error over replicates exists, and every "
+                  "interval of a contrast is undetermined.");
     } else if (n < 5) {
-        limit(d, list,
-              arena_printf(a,
-                           "%zu replicates a condition: intervals of contrasts rest on %zu "
-                           "degree%s of freedom and are wide.",
-                           n, n - 1, n == 2 ? "" : "s"));
+        doc_point(d, list,
+                  "%zu replicates a condition: intervals of contrasts rest on %zu "
+                  "degree%s of freedom and are wide.",
+                  n, n - 1, n == 2 ? "" : "s");
+    }
+}
+
+/* Checks on record as held. */
+static size_t count_held(const struct report_model *m)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < m->program->n_apparatus; i++) {
+        const cJSON *check = report_check(m, m->program->apparatus[i].name);
+        n += cJSON_IsTrue(member(check, "holds")) ? 1 : 0;
+    }
+    return n;
+}
+
+/* A fault of the apparatus that shifts every score alike shows in nothing but this. */
+static void add_apparatus(struct doc *d, const struct report_model *m, struct doc_list *list)
+{
+    struct arena *a = &d->arena;
+    const size_t n = m->program->n_apparatus;
+    const char *gone = report_apparatus_gone_words(a, m, NULL);
+    const char *amended = report_apparatus_amended(a, m);
+    if (gone != NULL && n == 0) {
+        doc_point(d, list,
+                  "No reference measurement of the apparatus supports these scores. "
+                  "%s So " WOULD_NOT_SHOW,
+                  gone);
+        return;
+    }
+    if (n == 0) {
+        doc_point(
+            d, list,
+            "No reference measurement of the apparatus was declared: a fault that shifts every "
+            "score alike would not show.");
+        return;
+    }
+    if (gone != NULL) {
+        doc_point(d, list, "%s", gone);
+    }
+    if (amended != NULL) {
+        doc_point(d, list,
+                  "What an apparatus check requires was changed when it had been made: "
+                  "that it holds was not laid down in advance. %s",
+                  amended);
+    }
+    const size_t n_held = count_held(m);
+    if (n_held < n) {
+        doc_point(d, list, "%s declared, %zu of them on record as held: " WOULD_NOT_SHOW,
+                  fmt_plural(a, (int64_t)n, "apparatus check was", "apparatus checks were"),
+                  n_held);
     }
 }
 
@@ -168,15 +204,15 @@ static void add_pins(struct doc *d, const struct report_model *m, struct doc_lis
         }
     }
     if (n > 0 && m->imported == NULL) {
-        limit(d, list,
-              arena_printf(a, "The worker of %s has no digest in the lock.",
-                           words_join(a, unpinned, n, " and ")));
+        doc_point(d, list, "The worker of %s has no digest in the lock.",
+                  words_join(a, unpinned, n, " and "));
     }
     /* The plan's own choice, but a reader must know it. */
     if (p->pin_workers_record) {
-        limit(d, list,
-              "Workers were recorded, not pinned ([pin] workers = \"record\"): one that changed "
-              "would have been noted, not refused.");
+        doc_point(
+            d, list,
+            "Workers were recorded, not pinned ([pin] workers = \"record\"): one that changed "
+            "would have been noted, not refused.");
     }
 }
 
@@ -186,25 +222,26 @@ static void add_history(struct doc *d, const struct report_model *m, struct doc_
     struct arena *a = &d->arena;
     /* Without a verified journal, who ran what is hearsay. */
     if (words_history_is_unverified(m)) {
-        limit(d, list,
-              m->provenance == NULL
-                  ? "There is no provenance.json: who ran what, and how often, is not known."
-                  : "The journal is missing or short: the history of this run cannot be verified.");
+        doc_point(
+            d, list, "%s",
+            m->provenance == NULL
+                ? "There is no provenance.json: who ran what, and how often, is not known."
+                : "The journal is missing or short: the history of this run cannot be verified.");
     }
     if (m->imported != NULL) {
-        limit(d, list,
-              "The records were imported: who ran what, how often, and which runs were left out is "
-              "not known here. A results file without its samples is taken at its word.");
-        limit(d, list,
-              "Imported records come without their items: the sampling error of a difference, "
-              "paired or clustered, is not computed from items here.");
+        doc_point(
+            d, list,
+            "The records were imported: who ran what, how often, and which runs were left out is "
+            "not known here. A results file without its samples is taken at its word.");
+        doc_point(d, list,
+                  "Imported records come without their items: the sampling error of a difference, "
+                  "paired or clustered, is not computed from items here.");
     }
     /* Looks before the verdict may have influenced decisions. */
     size_t n = member_count(m->provenance, "unblindings");
     if (n > 0) {
-        limit(d, list,
-              arena_printf(a, "Scores were opened %s before the verdict.",
-                           n == 1 ? "once" : arena_printf(a, "%zu times", n)));
+        doc_point(d, list, "Scores were opened %s before the verdict.",
+                  n == 1 ? "once" : arena_printf(a, "%zu times", n));
     }
 }
 
@@ -215,29 +252,27 @@ static void add_lock(struct doc *d, const struct report_model *m, struct doc_lis
     const struct signature_seen *signature = &m->trust.lock;
     const bool is_signed = signature->state != SIGNATURE_NONE;
     if (signature->state == SIGNATURE_FAILS || signature->state == SIGNATURE_UNCHECKED) {
-        limit(
-            d, list,
-            arena_printf(&d->arena, "The lock's signature %s: %s.",
-                         signature->state == SIGNATURE_FAILS ? "does not hold" : "was not checked",
-                         signature->why));
+        doc_point(d, list, "The lock's signature %s: %s.",
+                  signature->state == SIGNATURE_FAILS ? "does not hold" : "was not checked",
+                  signature->why);
     }
     /* Signature and time stamp are separate: one says who, the other when. */
     if (!is_signed && !m->trust.stamp_response) {
-        limit(d, list,
-              "The lock is neither signed nor time-stamped: who made it, and when, is its own "
-              "word.");
+        doc_point(d, list,
+                  "The lock is neither signed nor time-stamped: who made it, and when, is its own "
+                  "word.");
     } else if (!is_signed) {
-        limit(d, list, "The lock is not signed: who made it is its own word.");
+        doc_point(d, list, "The lock is not signed: who made it is its own word.");
     } else if (!m->trust.stamp_response) {
-        limit(d, list,
-              "The lock has no time stamp of a third party: when it was made is its signer's "
-              "word.");
+        doc_point(d, list,
+                  "The lock has no time stamp of a third party: when it was made is its signer's "
+                  "word.");
     }
     /* Absent git information is not a limitation of the lock. */
     if (cJSON_IsFalse(member(git, "clean"))) {
-        limit(d, list,
-              "The git working tree was not clean when the program was locked: the commit on "
-              "record does not hold everything that was locked.");
+        doc_point(d, list,
+                  "The git working tree was not clean when the program was locked: the commit on "
+                  "record does not hold everything that was locked.");
     }
 }
 
@@ -246,10 +281,9 @@ static void add_curves(struct doc *d, const struct report_model *m, struct doc_l
 {
     struct arena *a = &d->arena;
     if (m->curves.n_unread > 0) {
-        limit(d, list,
-              arena_printf(a, "%s not be read; curves may be short.",
-                           fmt_plural(a, (int64_t)m->curves.n_unread, "event file could",
-                                      "event files could")));
+        doc_point(
+            d, list, "%s not be read; curves may be short.",
+            fmt_plural(a, (int64_t)m->curves.n_unread, "event file could", "event files could"));
     }
 }
 
@@ -265,7 +299,7 @@ void section_limits(struct doc *d, const struct report_model *m)
     add_power(d, m, list);
     add_resolution(d, m, list);
     limits_of_instruments(d, m, list);
-    limits_of_apparatus(d, m, list);
+    add_apparatus(d, m, list);
     add_pins(d, m, list);
     add_lock(d, m, list);
     add_amendments(d, m, list);

@@ -8,6 +8,7 @@
 
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/sections/sections.h"
+#include "truthtable/report/verdict_words.h"
 
 #define MEASURES_MAX ((size_t)16)
 
@@ -51,53 +52,50 @@ static struct matrix matrix_of(const cJSON *list)
     return x;
 }
 
-/* A difference with its standard error. */
-static struct doc_cell difference_words(struct arena *a, const cJSON *pair, double largest)
+/* The row is the matrix at the pair that it has reached. */
+static void pair_cell(const struct doc_slot *s)
 {
-    double v = member_number(pair, "difference");
-    double se = member_number(pair, "se");
-    if (!isfinite(v)) {
-        return (struct doc_cell){.text = "undetermined", .tone = TONE_WARN};
-    }
-    const char *text = fmt_signed(a, v, 4);
-    if (isfinite(se)) {
-        text = arena_printf(a, "%s \xc2\xb1 %s", text, fmt_fixed(a, se, 4));
-    }
-    const bool most = fabs(v) >= largest;
-    return (struct doc_cell){.text = most ? arena_printf(a, "\xe2\x97\x86 %s", text) : text,
-                             .tone = most ? TONE_LIT : TONE_PLAIN};
+    const cJSON *pair = ((const struct matrix *)s->row)->pairs[0];
+    s->cell->text = arena_printf(s->arena, "%s " FMT_MINUS " %s", words_member(pair, "a"),
+                                 words_member(pair, "b"));
 }
 
-/* The same with both values as data. */
-static struct doc_cell difference_cell(struct doc *d, const cJSON *pair, double largest)
+/* A difference on the measure `n` with its standard error; the largest is marked. */
+static void difference_cell(const struct doc_slot *s)
 {
-    struct doc_cell cell = difference_words(&d->arena, pair, largest);
-    doc_datum(d, &cell, "value", member_number(pair, "difference"));
-    doc_datum(d, &cell, "se", member_number(pair, "se"));
-    return cell;
+    const struct matrix *x = s->row;
+    const cJSON *pair = x->pairs[s->column->n];
+    const double v = member_number(pair, "difference");
+    const double se = member_number(pair, "se");
+    const bool most = isfinite(v) && fabs(v) >= x->largest;
+    const char *text = isfinite(v) ? fmt_signed(s->arena, v, 4) : "undetermined";
+    if (isfinite(v) && isfinite(se)) {
+        text = arena_printf(s->arena, "%s \xc2\xb1 %s", text, fmt_fixed(s->arena, se, 4));
+    }
+    doc_number(s, most ? arena_printf(s->arena, "\xe2\x97\x86 %s", text) : text, v);
+    doc_datum(s, "se", se);
+    s->cell->tone = !isfinite(v) ? TONE_WARN : most ? TONE_LIT : TONE_PLAIN;
 }
 
 /* Walks all measures' lists in step; each has the same pairs in the same order. */
 static void add_table(struct doc *d, struct matrix *x)
 {
-    struct arena *a = &d->arena;
-    struct doc_column columns[MEASURES_MAX + 1] = {
-        {"Pair of conditions, a " FMT_MINUS " b", ALIGN_TEXT}};
+    static const struct doc_column pair =
+        COLUMN("Pair of conditions, a " FMT_MINUS " b", ALIGN_TEXT, pair_cell);
+    struct doc_columns columns = doc_columns(d, &pair, 1);
     for (size_t i = 0; i < x->n; i++) {
-        columns[i + 1] = (struct doc_column){member_text(x->pairs[i], "measure"), ALIGN_NUMBER};
+        doc_column_add(d, &columns, words_member(x->pairs[i], "measure"), difference_cell)->n =
+            (int)i;
     }
     struct doc_table *t =
         doc_table(d, "difference-matrix",
                   "The difference matrix: every pair of conditions on every counted measure, mean "
                   "\xc2\xb1 standard error over replicates. Marked: the largest absolute "
                   "difference that is known.",
-                  columns, x->n + 1);
+                  columns.items, columns.n);
     for (size_t i = 0; i < x->n_pairs; i++) {
-        struct doc_row *row = doc_row(d, t);
-        row->cells[0].text = arena_printf(a, "%s " FMT_MINUS " %s", member_text(x->pairs[0], "a"),
-                                          member_text(x->pairs[0], "b"));
+        (void)doc_row(d, t, x);
         for (size_t k = 0; k < x->n; k++) {
-            row->cells[k + 1] = difference_cell(d, x->pairs[k], x->largest);
             x->pairs[k] = x->pairs[k] == NULL ? NULL : x->pairs[k]->next;
         }
     }

@@ -6,10 +6,12 @@
  */
 #include <math.h>
 
+#include "base/xalloc.h"
 #include "truthtable/condition/stats.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/document/plot.h"
 #include "truthtable/report/measure_values.h"
+#include "truthtable/report/sections/row_columns.h"
 #include "truthtable/report/sections/sections.h"
 
 #define MEASURES_PER_TABLE    ((size_t)4)
@@ -27,58 +29,73 @@ static double height_of(const struct plan_measure *m)
                : (double)NAN;
 }
 
-/* A number of standard errors, or an em dash. */
-static const char *sigma_text(struct arena *a, double v, int decimals)
+/* A measure over all cells. */
+struct measure_row {
+    const char *name;
+    struct row_cell counted;
+    double items; /* NAN: it has none, as all that follow */
+    double chance;
+    struct row_cell floor;
+    struct row_cell height; /* of the floor, in standard errors at chance */
+    const char *clearing;   /* in words and as three numbers */
+    struct measure_tally tally;
+    struct row_cell best;
+    struct row_cell nearest;
+};
+
+static void clearing_cell(const struct doc_slot *s)
 {
-    return isfinite(v) ? arena_printf(a, "%s" SIGMA, fmt_signed(a, v, decimals)) : FMT_NONE;
+    const struct measure_row *row = s->row;
+    row_cell_text(s);
+    doc_datum(s, "cleared", (double)row->tally.n_cleared);
+    doc_datum(s, "not_cleared", (double)row->tally.n_failed);
+    doc_datum(s, "open", (double)row->tally.n_open);
 }
 
-/* One measure: its floor, how many cells clear it, and the nearest margin. */
-static void add_summary_row(struct doc *d, const struct report_model *m, struct doc_table *t,
-                            size_t index)
+/* A measure's row of the table. */
+static struct measure_row measure_row(struct arena *a, const struct report_model *m, size_t index)
 {
     const struct plan_measure *measure = &m->program->measures[index];
-    struct arena *a = &d->arena;
-    struct measure_tally tally = measure_count(a, m, index);
-    struct doc_row *row = doc_row(d, t);
-    row->cells[0].text = measure->name;
-    row->cells[1].text = measure->counted ? "yes" : "no";
-    doc_flag(d, &row->cells[1], "value", measure->counted ? 1 : 0);
-    doc_number(d, &row->cells[2], measure->has_items ? fmt_count(a, measure->items) : FMT_NONE,
-               measure->has_items ? (double)measure->items : (double)NAN);
-    doc_number(d, &row->cells[3], measure->has_chance ? fmt_short(a, measure->chance, 4) : FMT_NONE,
-               measure->has_chance ? measure->chance : (double)NAN);
-    doc_number(d, &row->cells[4], measure->has_floor ? measure->floor_text : FMT_NONE,
-               measure->has_floor ? measure->floor : (double)NAN);
-    /* Height of the floor, in standard errors at chance. */
-    double height = height_of(measure);
-    doc_number(d, &row->cells[5], sigma_text(a, height, 2), height);
-    /* In words and as three numbers. */
-    row->cells[6].text = measure_clearing_text(a, measure, &tally);
-    doc_datum(d, &row->cells[6], "cleared", (double)tally.n_cleared);
-    doc_datum(d, &row->cells[6], "not_cleared", (double)tally.n_failed);
-    doc_datum(d, &row->cells[6], "open", (double)tally.n_open);
-    doc_number(d, &row->cells[7], measure_score_text(a, measure, tally.best), tally.best);
-    doc_number(d, &row->cells[8], sigma_text(a, tally.nearest, 1), tally.nearest);
+    const struct measure_tally tally = measure_count(a, m, index);
+    const double floor = measure->has_floor ? measure->floor : (double)NAN;
+    const double height = height_of(measure);
+    return (struct measure_row){
+        .name = measure->name,
+        .counted = {.text = measure->counted ? "yes" : "no", .flag = measure->counted},
+        .items = measure->has_items ? (double)measure->items : (double)NAN,
+        .chance = measure->has_chance ? measure->chance : (double)NAN,
+        .floor = {.text = measure->has_floor ? measure->floor_text : FMT_NONE, .value = floor},
+        .height = {.text = fmt_sigma(a, height, 2), .value = height},
+        .clearing = measure_clearing_text(a, measure, &tally),
+        .tally = tally,
+        .best = {.text = measure_score_text(a, measure, tally.best), .value = tally.best},
+        .nearest = {.text = fmt_sigma(a, tally.nearest, 1), .value = tally.nearest},
+    };
 }
 
 /* The table over all measures. */
 static void add_summary(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {
-        {"Measure", ALIGN_TEXT},          {"Counted", ALIGN_TEXT},
-        {"Items", ALIGN_NUMBER},          {"Chance", ALIGN_NUMBER},
-        {"Floor", ALIGN_NUMBER},          {"Floor over chance", ALIGN_NUMBER},
-        {"Cells clearing", ALIGN_NUMBER}, {"Best cell", ALIGN_NUMBER},
-        {"Nearest margin", ALIGN_NUMBER}};
+        ROW_TEXT("Measure", struct measure_row, name),
+        ROW_FLAG("Counted", "value", struct measure_row, counted),
+        ROW_FIGURE("Items", row_cell_count, struct measure_row, items),
+        ROW_FIGURE("Chance", row_cell_number, struct measure_row, chance),
+        ROW_VALUE("Floor", struct measure_row, floor),
+        ROW_VALUE("Floor over chance", struct measure_row, height),
+        ROW_FIGURE("Cells clearing", clearing_cell, struct measure_row, clearing),
+        ROW_VALUE("Best cell", struct measure_row, best),
+        ROW_VALUE("Nearest margin", struct measure_row, nearest),
+    };
     struct doc_table *t = doc_table(
         d, "measures",
         "The measures, their floors as locked, and how the cells stand to them. " SIGMA
         ": binomial standard errors, at chance for the floor, at the score for the margin nearest "
         "to the floor.",
-        columns, 9);
+        columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < m->program->n_measures; i++) {
-        add_summary_row(d, m, t, i);
+        const struct measure_row row = measure_row(&d->arena, m, i);
+        (void)doc_row(d, t, &row);
     }
 }
 
@@ -204,8 +221,6 @@ static void add_figure(struct doc *d, const struct report_model *m, size_t index
     struct plot_rule rules[3];
     /* For a loss the good side is the left one, and nothing is tinted. */
     const bool tinted = measure->has_floor && !measure->lower_better;
-    const char *id = NULL;
-    const char *summary = summary_of(a, m, index);
     const char *part = span[1] - span[0] == p->n_conditions
                            ? ""
                            : arena_printf(a, " Conditions %zu to %zu.", span[0] + 1, span[1]);
@@ -220,12 +235,9 @@ static void add_figure(struct doc *d, const struct report_model *m, size_t index
         caption = arena_printf(a, "%s %s no value and no mark.", caption,
                                fmt_plural(a, (int64_t)n_lost, "cell has", "cells have"));
     }
-    struct doc_figure *f =
-        doc_figure(d, arena_printf(a, "measure-%s", measure->name), caption, summary, &id);
     struct plot_dots plot = {
-        .head = {.id = id,
-                 .title = arena_printf(a, "%s by condition", measure->name),
-                 .desc = summary,
+        .head = {.title = arena_printf(a, "%s by condition", measure->name),
+                 .desc = summary_of(a, m, index),
                  .x_title = measure->metric_text},
         .rows = rows_of(a, m, index) + span[0],
         .n_rows = span[1] - span[0],
@@ -233,71 +245,73 @@ static void add_figure(struct doc *d, const struct report_model *m, size_t index
         .n_rules = rules_of(a, measure, rules),
         .band_from = tinted ? measure->floor : (double)NAN,
     };
-    plot_dots(&f->svg, &plot);
+    const char *id = arena_printf(a, "measure-%s", measure->name);
+    plot_dots(doc_figure(d, id, caption, &plot.head), &plot);
 }
 
-/* A cell of the table: score, margin and whether it clears; the sign is never the tone alone. */
-static struct doc_cell gate_words(struct arena *a, const struct plan_measure *measure,
-                                  const struct measure_reading *r)
+/* A row is a cell of the grid. */
+struct grid_row {
+    const struct report_model *model;
+    const char *name;
+    size_t cell;
+};
+
+/* Score, margin and whether it clears, in the order of precedence: excluded, bound, open, score. */
+static const char *gate_words(struct arena *a, const struct plan_measure *measure,
+                              const struct measure_reading *r)
 {
-    /* In the order of precedence: excluded, bound, open, score. */
-    if (r->excluded) {
-        return (struct doc_cell){.text = "excluded", .tone = TONE_WARN};
-    }
-    if (r->bound != NULL) {
-        return (struct doc_cell){.text = r->bound, .tone = TONE_WARN};
-    }
-    if (!isfinite(r->score)) {
-        return (struct doc_cell){.text = "open ?", .tone = TONE_WARN};
+    if (r->excluded || r->bound != NULL || !isfinite(r->score)) {
+        return r->excluded ? "excluded" : r->bound != NULL ? r->bound : "open ?";
     }
     const char *score = measure_score_text(a, measure, r->score);
     if (!r->has_gate) {
-        return (struct doc_cell){.text = r->se > 0 ? fmt_with_error(a, r->score, r->se) : score,
-                                 .tone = TONE_PLAIN};
+        return r->se > 0 ? fmt_with_error(a, r->score, r->se) : score;
     }
-    const char *z = isfinite(r->z) ? arena_printf(a, " (%s" SIGMA ")", fmt_signed(a, r->z, 1)) : "";
-    /* A sign for everyone, a tone for those who see colors. */
-    const char *sign = !r->is_known ? "?" : r->cleared ? CLEARS : FAILS;
-    enum doc_tone tone = !r->is_known ? TONE_WARN : r->cleared ? TONE_GOOD : TONE_PLAIN;
-    return (struct doc_cell){.text = arena_printf(a, "%s%s %s", score, z, sign), .tone = tone};
+    const char *z = isfinite(r->z) ? arena_printf(a, " (%s)", fmt_sigma(a, r->z, 1)) : "";
+    return arena_printf(a, "%s%s %s", score, z, !r->is_known ? "?" : r->cleared ? CLEARS : FAILS);
 }
 
-/* The same with its values as data. */
-static struct doc_cell gate_cell(struct doc *d, const struct plan_measure *measure,
-                                 const struct measure_reading *r)
+/* The sign is for everyone, a tone for those who see colors. */
+static enum doc_tone gate_tone(const struct measure_reading *r)
 {
-    struct doc_cell cell = gate_words(&d->arena, measure, r);
-    doc_datum(d, &cell, "value", r->score);
-    doc_datum(d, &cell, "se", r->se);
-    if (r->has_gate) {
-        doc_datum(d, &cell, "margin", r->z);
-        doc_flag(d, &cell, "clears", r->is_known ? (r->cleared ? 1 : 0) : -1);
+    if (r->excluded || r->bound != NULL || !isfinite(r->score) || (r->has_gate && !r->is_known)) {
+        return TONE_WARN;
     }
-    return cell;
+    return r->has_gate && r->cleared ? TONE_GOOD : TONE_PLAIN;
+}
+
+/* The gate of measure `n`, with its values as data. */
+static void gate_cell(const struct doc_slot *s)
+{
+    const struct grid_row *row = s->row;
+    const size_t index = (size_t)s->column->n;
+    const struct measure_reading r = measure_read(s->arena, row->model, index, row->cell);
+    doc_number(s, gate_words(s->arena, &row->model->program->measures[index], &r), r.score);
+    s->cell->tone = gate_tone(&r);
+    doc_datum(s, "se", r.se);
+    if (r.has_gate) {
+        doc_datum(s, "margin", r.z);
+        doc_flag(s, "clears", r.is_known ? (r.cleared ? 1 : 0) : -1);
+    }
 }
 
 /* Every cell on the measures from..to-1. */
 static void add_gates(struct doc *d, const struct report_model *m, size_t from, size_t to)
 {
+    static const struct doc_column name = ROW_TEXT("Cell", struct grid_row, name);
     const struct plan_program *p = m->program;
-    struct doc_column columns[MEASURES_PER_TABLE + 1] = {{"Cell", ALIGN_TEXT}};
+    struct doc_columns columns = doc_columns(d, &name, 1);
     for (size_t i = from; i < to; i++) {
-        /* The first column is the cell. */
-        columns[i - from + 1] = (struct doc_column){p->measures[i].name, ALIGN_NUMBER};
+        doc_column_add(d, &columns, p->measures[i].name, gate_cell)->n = (int)i;
     }
     struct doc_table *t = doc_table(
         d, "gates",
         "Every cell: score, margin to the floor in standard errors of the score, and whether it "
         "clears (" CLEARS " yes, " FAILS
         " no, ? open). Measures without a floor: score and standard error.",
-        columns, to - from + 1);
+        columns.items, columns.n);
     for (size_t c = 0; c < p->n_cells; c++) {
-        struct doc_row *row = doc_row(d, t);
-        row->cells[0].text = p->cells[c].name;
-        for (size_t i = from; i < to; i++) {
-            struct measure_reading r = measure_read(&d->arena, m, i, c);
-            row->cells[i - from + 1] = gate_cell(d, &p->measures[i], &r);
-        }
+        doc_row(d, t, &(struct grid_row){m, p->cells[c].name, c});
     }
 }
 
@@ -316,7 +330,7 @@ static void add_open(struct doc *d, const struct report_model *m)
         }
         const char *text =
             arena_printf(&d->arena, "%s: %s.", m->program->measures[i].name, reasons);
-        (void)doc_item(d, list, NULL, text);
+        doc_point(d, list, "%s", text);
     }
 }
 

@@ -5,8 +5,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/document/plot.h"
+#include "truthtable/report/sections/row_columns.h"
 #include "truthtable/report/sections/sections.h"
 
 /* INDEX_NONE for VOID and INDETERMINATE, which name no outcome. */
@@ -16,33 +18,44 @@ static size_t bound_outcome(const struct report_model *m)
     return name == NULL ? INDEX_NONE : program_find_outcome(m->program, name);
 }
 
+struct prior_row {
+    const char *outcome;
+    double prior;
+    const char *title;
+    bool is_outcome; /* else the remainder, which cannot surprise */
+};
+
+static void surprisal_cell(const struct doc_slot *s)
+{
+    const struct prior_row *row = s->row;
+    s->cell->text = FMT_NONE;
+    if (row->is_outcome) {
+        const double bits = -log2(row->prior);
+        doc_number(s, fmt_fixed(s->arena, bits, 3), bits);
+    }
+}
+
 /* The remainder has a row of its own if it is more than rounding. */
 static void add_table(struct doc *d, const struct plan_program *p, size_t bound, double rest)
 {
-    static const struct doc_column columns[] = {{"Outcome", ALIGN_TEXT},
-                                                {"Prior", ALIGN_NUMBER},
-                                                {"Surprisal, bits", ALIGN_NUMBER},
-                                                {"Title, as locked", ALIGN_TEXT}};
-    struct arena *a = &d->arena;
-    struct doc_table *t =
-        doc_table(d, "priors", "The outcomes and their priors, as locked.", columns, 4);
+    static const struct doc_column columns[] = {
+        ROW_TEXT("Outcome", struct prior_row, outcome),
+        ROW_FIGURE("Prior", row_cell_number, struct prior_row, prior),
+        COLUMN("Surprisal, bits", ALIGN_NUMBER, surprisal_cell),
+        ROW_TEXT("Title, as locked", struct prior_row, title),
+    };
+    struct doc_table *t = doc_table(d, "priors", "The outcomes and their priors, as locked.",
+                                    columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < p->n_outcomes; i++) {
-        struct doc_row *row = doc_row(d, t);
-        row->tone = i == bound ? TONE_LIT : TONE_PLAIN;
-        row->cells[0].text = i == bound ? arena_printf(a, "\xe2\x97\x86 %s", p->outcomes[i].name)
-                                        : p->outcomes[i].name;
-        double bits = -log2(p->outcomes[i].prior);
-        doc_number(d, &row->cells[1], fmt_short(a, p->outcomes[i].prior, 4), p->outcomes[i].prior);
-        doc_number(d, &row->cells[2], fmt_fixed(a, bits, 3), bits);
-        row->cells[3].text = p->outcomes[i].title;
+        const struct plan_outcome *o = &p->outcomes[i];
+        const bool binds = i == bound;
+        const char *name = binds ? arena_printf(&d->arena, "\xe2\x97\x86 %s", o->name) : o->name;
+        doc_row(d, t, &(struct prior_row){name, o->prior, o->title, true})->tone =
+            binds ? TONE_LIT : TONE_PLAIN;
     }
     if (rest > 1e-12) {
-        struct doc_row *row = doc_row(d, t);
-        row->tone = TONE_MUTED;
-        row->cells[0].text = "remainder";
-        doc_number(d, &row->cells[1], fmt_short(a, rest, 4), rest);
-        row->cells[2].text = FMT_NONE;
-        row->cells[3].text = "assigned to no outcome";
+        doc_row(d, t, &(struct prior_row){"remainder", rest, "assigned to no outcome", false})
+            ->tone = TONE_MUTED;
     }
 }
 
@@ -59,16 +72,14 @@ static void add_figure(struct doc *d, const struct plan_program *p, size_t bound
     if (rest > 1e-12) {
         shares[n++] = (struct plot_share){.label = "remainder", .share = rest, .rest = true};
     }
-    const char *summary = bound == INDEX_NONE
-                              ? "No outcome is lit: none binds."
-                              : arena_printf(a, "%s is lit: it binds.", p->outcomes[bound].name);
-    const char *id = NULL;
-    struct doc_figure *f = doc_figure(d, "priors", "What was believed, as locked.", summary, &id);
     struct plot_shares plot = {
-        .head = {.id = id, .title = "Prior probabilities of the outcomes", .desc = summary},
+        .head = {.title = "Prior probabilities of the outcomes",
+                 .desc = bound == INDEX_NONE
+                             ? "No outcome is lit: none binds."
+                             : arena_printf(a, "%s is lit: it binds.", p->outcomes[bound].name)},
         .shares = shares,
         .n_shares = n};
-    plot_shares(&f->svg, &plot);
+    plot_shares(doc_figure(d, "priors", "What was believed, as locked.", &plot.head), &plot);
 }
 
 /* A sum above 1 leaves no remainder. */

@@ -7,7 +7,7 @@
 
 #include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
-#include "truthtable/report/sections/json_fields.h"
+#include "truthtable/report/sections/json_columns.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
@@ -26,43 +26,34 @@ static void add_table_proof(struct doc *d, const cJSON *table)
 /* How each outcome can come about, with the scores of a witness. */
 static void add_outcomes(struct doc *d, const cJSON *outcomes)
 {
-    static const struct doc_field fields[] = {
-        FIELD_TEXT("Outcome", "name"),
-        FIELD_TEXT("Reach", "reach"),
-        {"Scores under which it fires", ALIGN_TEXT, json_field_words, "scores", 0, NULL},
+    static const struct doc_column columns[] = {
+        JSON_TEXT("Outcome", "name"),
+        JSON_TEXT("Reach", "reach"),
+        {"Scores under which it fires", ALIGN_TEXT, json_cell_words, "scores", 0, NULL},
     };
     struct doc_table *t =
-        doc_table_of(d, "reach",
-                     "Which outcomes can come about: for each, made-up scores that lead to it, "
-                     "found by a search without any data (one score a condition, in their order).",
-                     fields, ARRAY_LEN(fields));
-    const cJSON *outcome = NULL;
-    cJSON_ArrayForEach(outcome, outcomes)
-    {
-        doc_row_of(d, t, fields, &(struct json_row){.of = outcome});
-    }
+        doc_table(d, "reach",
+                  "Which outcomes can come about: for each, made-up scores that lead to it, "
+                  "found by a search without any data (one score a condition, in their order).",
+                  columns, ARRAY_LEN(columns));
+    json_rows(d, t, outcomes);
 }
 
 /* What floors and design can resolve. */
 static void add_resolution(struct doc *d, const cJSON *measures)
 {
-    static const struct doc_field fields[] = {
-        FIELD_TEXT("Measure", "name"),
-        FIELD_SIGMA("Floor over chance", "floor_above_chance"),
-        FIELD_FIXED("Smallest detectable difference", "detectable_difference", 4),
+    static const struct doc_column columns[] = {
+        JSON_TEXT("Measure", "name"),
+        JSON_SIGMA("Floor over chance", "floor_above_chance"),
+        JSON_FIXED("Smallest detectable difference", "detectable_difference", 4),
     };
-    struct doc_table *t =
-        doc_table_of(d, "resolution",
-                     "What the floors and the design can resolve: the floor over "
-                     "chance in binomial standard errors, and the smallest "
-                     "difference of two arms that shows with 80 % power at \xce\xb1 "
-                     "= .05, from item sampling alone.",
-                     fields, ARRAY_LEN(fields));
-    const cJSON *measure = NULL;
-    cJSON_ArrayForEach(measure, measures)
-    {
-        doc_row_of(d, t, fields, &(struct json_row){.of = measure});
-    }
+    struct doc_table *t = doc_table(d, "resolution",
+                                    "What the floors and the design can resolve: the floor over "
+                                    "chance in binomial standard errors, and the smallest "
+                                    "difference of two arms that shows with 80 % power at \xce\xb1 "
+                                    "= .05, from item sampling alone.",
+                                    columns, ARRAY_LEN(columns));
+    json_rows(d, t, measures);
 }
 
 /* Locks may be made without proofs. */

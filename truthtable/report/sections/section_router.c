@@ -8,6 +8,7 @@
 
 #include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
+#include "truthtable/report/sections/row_columns.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
@@ -54,24 +55,34 @@ static struct router_facts facts_of(const struct report_model *m, size_t stage)
     return facts;
 }
 
-/* A row for a cell with a router; false without one. */
-static bool add_cell(struct doc *d, const struct report_model *m, struct doc_table *t, size_t stage,
-                     const struct router_facts *facts, size_t cell)
+/* A row is a cell of the grid in a stage. */
+struct router_row {
+    const struct report_model *model;
+    const char *name;
+    size_t cell;
+    size_t stage;
+};
+
+/* The fact that the column's key names. */
+static double fact_of(const struct router_row *row, const char *key)
+{
+    return report_fact(row->model, row->cell, row->stage, key, NULL);
+}
+
+static void fact_cell(const struct doc_slot *s)
+{
+    const double v = fact_of(s->row, s->column->key);
+    doc_number(s, fmt_short(s->arena, v, 5), v);
+}
+
+/* Whether the cell has a router: some fact of one. */
+static bool has_router(const struct router_row *row, const struct router_facts *facts)
 {
     bool any = false;
     for (size_t i = 0; i < facts->n; i++) {
-        any = any || isfinite(report_fact(m, cell, stage, facts->names[i], NULL));
+        any = any || isfinite(fact_of(row, facts->names[i]));
     }
-    if (!any) {
-        return false;
-    }
-    struct doc_row *row = doc_row(d, t);
-    row->cells[0].text = m->program->cells[cell].name;
-    for (size_t i = 0; i < facts->n; i++) {
-        double v = report_fact(m, cell, stage, facts->names[i], NULL);
-        doc_number(d, &row->cells[i + 1], fmt_short(&d->arena, v, 5), v);
-    }
-    return true;
+    return any;
 }
 
 /* A fact that is the same in every cell carries nothing to fit: the paper's singular design. */
@@ -133,12 +144,13 @@ static void add_stage(struct doc *d, const struct report_model *m, size_t stage,
     if (facts.n == 0) {
         return;
     }
+    static const struct doc_column cell = ROW_TEXT("Cell", struct router_row, name);
     struct arena *a = &d->arena;
-    struct doc_column columns[COLUMNS_MAX + 1] = {{"Cell", ALIGN_TEXT}};
+    struct doc_columns columns = doc_columns(d, &cell, 1);
     for (size_t i = 0; i < facts.n; i++) {
         const char *name = facts.names[i];
-        columns[i + 1] = (struct doc_column){name[PREFIX_LEN] == '_' ? name + PREFIX_LEN + 1 : name,
-                                             ALIGN_NUMBER};
+        const char *title = name[PREFIX_LEN] == '_' ? name + PREFIX_LEN + 1 : name;
+        doc_column_add(d, &columns, title, fact_cell)->key = name;
     }
     /* The heading is added with the first table. */
     if (!*any) {
@@ -149,11 +161,14 @@ static void add_stage(struct doc *d, const struct report_model *m, size_t stage,
         d, "router-health",
         arena_printf(a, "What the routers of the mixtures did, as the workers report it.%s",
                      glossary(a, &facts)),
-        columns, facts.n + 1);
+        columns.items, columns.n);
     size_t without_router = 0;
     size_t without_result = 0;
     for (size_t c = 0; c < m->program->n_cells; c++) {
-        if (!add_cell(d, m, t, stage, &facts, c)) {
+        const struct router_row row = {m, m->program->cells[c].name, c, stage};
+        if (has_router(&row, &facts)) {
+            (void)doc_row(d, t, &row);
+        } else {
             bool is_done = m->results[c * m->program->n_stages + stage] != NULL;
             without_router += is_done ? 1 : 0;
             without_result += is_done ? 0 : 1;

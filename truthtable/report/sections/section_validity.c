@@ -5,30 +5,45 @@
  */
 #include <string.h>
 
-#include "truthtable/report/document/fmt.h"
+#include "base/xalloc.h"
+#include "truthtable/report/sections/row_columns.h"
 #include "truthtable/report/sections/sections.h"
+#include "truthtable/report/verdict_words.h"
+
+struct validity_row {
+    const char *name;
+    const char *condition;
+    const char *on_fail;
+    const char *rests_on;
+    struct row_cell reading;
+    const char *why;
+};
+
+/* What failing a condition means. */
+static const char *on_fail_words(bool voids)
+{
+    return voids ? "voids the comparison" : "is flagged";
+}
 
 /* A failed condition on timings is flagged even where it would void, because the verdict does not
  * read it. */
 static void add_condition(struct doc *d, struct doc_table *t, const cJSON *v, bool timing)
 {
     const cJSON *holds = member(v, "holds");
-    const char *on_fail = member_text(v, "on_fail");
-    const char *why = member_text(v, "why");
-    bool voids = on_fail != NULL && strcmp(on_fail, "void") == 0;
-    struct doc_row *row = doc_row(d, t);
-    const char *condition = member_text(v, "condition");
-    const char *name = member_text(v, "name");
-    row->cells[0].text = name == NULL ? FMT_NONE : name;
-    row->cells[1].text = condition == NULL ? FMT_NONE : condition;
-    row->cells[2].text = voids ? "voids the comparison" : "is flagged";
-    row->cells[3].text = timing ? "timings" : "records";
-    row->cells[4].text = cJSON_IsTrue(holds) ? "holds" : cJSON_IsFalse(holds) ? "FAILS" : "unknown";
-    row->cells[4].tone = cJSON_IsTrue(holds)    ? TONE_GOOD
-                         : cJSON_IsFalse(holds) ? TONE_BAD
-                                                : TONE_WARN;
-    row->cells[5].text = cJSON_IsTrue(holds) || why == NULL ? "" : why;
-    row->tone = cJSON_IsTrue(holds) ? TONE_PLAIN : voids && !timing ? TONE_BAD : TONE_WARN;
+    const bool held = cJSON_IsTrue(holds);
+    const bool voids = strcmp(words_member(v, "on_fail"), "void") == 0;
+    const struct validity_row row = {
+        .name = member_text(v, "name"),
+        .condition = member_text(v, "condition"),
+        .on_fail = on_fail_words(voids),
+        .rests_on = timing ? "timings" : "records",
+        .reading = row_holds(held                   ? 1
+                             : cJSON_IsFalse(holds) ? 0
+                                                    : -1,
+                             "unknown"),
+        .why = held ? "" : words_or_empty(v, "why"),
+    };
+    doc_row(d, t, &row)->tone = held ? TONE_PLAIN : voids && !timing ? TONE_BAD : TONE_WARN;
 }
 
 /* Without provenance.json, conditions on timings were never evaluated. */
@@ -36,15 +51,11 @@ static void add_unread(struct doc *d, const struct report_model *m, struct doc_t
 {
     for (size_t i = 0; i < m->program->n_validity; i++) {
         const struct plan_validity *v = &m->program->validity[i];
+        const struct validity_row row = {
+            v->name,   v->condition.text,    on_fail_words(v->on_fail == ON_FAIL_VOID),
+            "timings", {.text = "not read"}, "there is no provenance.json"};
         if (v->timing) {
-            struct doc_row *row = doc_row(d, t);
-            row->tone = TONE_WARN;
-            row->cells[0].text = v->name;
-            row->cells[1].text = v->condition.text;
-            row->cells[2].text = v->on_fail == ON_FAIL_VOID ? "voids the comparison" : "is flagged";
-            row->cells[3].text = "timings";
-            row->cells[4].text = "not read";
-            row->cells[5].text = "there is no provenance.json";
+            doc_row(d, t, &row)->tone = TONE_WARN;
         }
     }
 }
@@ -53,8 +64,13 @@ static void add_unread(struct doc *d, const struct report_model *m, struct doc_t
 void section_validity(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {
-        {"Condition", ALIGN_TEXT}, {"As locked", ALIGN_TEXT}, {"Failing it", ALIGN_TEXT},
-        {"Rests on", ALIGN_TEXT},  {"Reading", ALIGN_TEXT},   {"Why", ALIGN_TEXT}};
+        ROW_TEXT("Condition", struct validity_row, name),
+        ROW_TEXT("As locked", struct validity_row, condition),
+        ROW_TEXT("Failing it", struct validity_row, on_fail),
+        ROW_TEXT("Rests on", struct validity_row, rests_on),
+        ROW_TONED("Reading", struct validity_row, reading),
+        ROW_TEXT("Why", struct validity_row, why),
+    };
     const cJSON *binding = member(m->verdict, "validity");
     const cJSON *timing = member(m->provenance, "validity_timing");
     doc_section(d, "validity", "Validity");
@@ -67,7 +83,7 @@ void section_validity(struct doc *d, const struct report_model *m)
         doc_table(d, "validity",
                   "What must hold for the comparison to be one. What rests on timings differs from "
                   "run to run and is kept with the provenance, not with the verdict.",
-                  columns, 6);
+                  columns, ARRAY_LEN(columns));
     const cJSON *v = NULL;
     cJSON_ArrayForEach(v, binding)
     {

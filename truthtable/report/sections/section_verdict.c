@@ -14,7 +14,7 @@
 #include "truthtable/report/amendment_standing.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/report_apparatus.h"
-#include "truthtable/report/sections/row_fields.h"
+#include "truthtable/report/sections/row_columns.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
@@ -101,7 +101,7 @@ static void add_lines(struct doc *d, struct doc_list *list, const struct strbuf 
 {
     for (const char *line = lines->buf; *line != '\0';) {
         const size_t len = strcspn(line, "\n");
-        (void)doc_item(d, list, NULL, arena_printf(&d->arena, "%.*s", (int)len, line));
+        doc_point(d, list, "%.*s", (int)len, line);
         line += len + (line[len] == '\n' ? 1 : 0);
     }
 }
@@ -284,45 +284,57 @@ static const cJSON *input_reading(const struct report_model *m, const char *name
     return NULL;
 }
 
-/* A row for each level, with what the data leave possible. */
+struct level_row {
+    const char *input;
+    const char *level;
+    const char *condition;
+    struct row_cell reading;
+    const char *why;
+};
+
+/* A row for each level, with what the data leave possible. Name and reason only in the input's
+ * first row. */
 static void add_input(struct doc *d, const struct report_model *m, struct doc_table *t,
                       size_t index)
 {
     const struct plan_input *input = &m->program->inputs[index];
     const cJSON *reading = input_reading(m, input->name);
     const char *decided = member_text(reading, "level");
-    const char *why = member_text(reading, "why");
     for (size_t i = 0; i < input->n_levels; i++) {
         const char *level = input->levels[i].name;
         bool possible = words_level_is_possible(reading, level);
         /* A decided input has one possible level, which is lit. */
         bool is_decided = decided != NULL && strcmp(decided, level) == 0;
-        struct doc_row *row = doc_row(d, t);
-        /* Name and reason only in the input's first row. */
-        row->cells[0].text = i == 0 ? input->name : "";
-        row->cells[1].text = level;
-        row->cells[2].text = input->levels[i].condition.text;
-        row->cells[3].text = is_decided ? "decided" : possible ? "possible" : "ruled out";
-        row->cells[3].tone = possible ? TONE_PLAIN : TONE_MUTED;
-        row->cells[4].text = i == 0 && why != NULL ? why : "";
-        row->tone = is_decided ? TONE_LIT : TONE_PLAIN;
+        const struct level_row row = {
+            .input = i == 0 ? input->name : "",
+            .level = level,
+            .condition = input->levels[i].condition.text,
+            .reading = {.text = is_decided ? "decided"
+                                : possible ? "possible"
+                                           : "ruled out",
+                        .tone = possible ? TONE_PLAIN : TONE_MUTED},
+            .why = i == 0 ? words_or_empty(reading, "why") : "",
+        };
+        doc_row(d, t, &row)->tone = is_decided ? TONE_LIT : TONE_PLAIN;
     }
 }
 
 /* Inputs of the table, in its order. */
 static void add_inputs(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_column columns[] = {{"Input", ALIGN_TEXT},
-                                                {"Level", ALIGN_TEXT},
-                                                {"Condition, as locked", ALIGN_TEXT},
-                                                {"Reading", ALIGN_TEXT},
-                                                {"Why", ALIGN_TEXT}};
+    static const struct doc_column columns[] = {
+        ROW_TEXT("Input", struct level_row, input),
+        ROW_TEXT("Level", struct level_row, level),
+        ROW_TEXT("Condition, as locked", struct level_row, condition),
+        ROW_TONED("Reading", struct level_row, reading),
+        ROW_TEXT("Why", struct level_row, why),
+    };
     struct doc_table *t = doc_table(
         d, "inputs",
         "The inputs of the table and what the data leave possible. A level is ruled out when its "
         "condition is false or an earlier level's is true; an input is decided when one level is "
         "left.",
-        columns, 5);
+        columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < m->program->n_table_inputs; i++) {
         add_input(d, m, t, m->program->table_inputs[i]);
     }
@@ -339,9 +351,9 @@ struct counter_row {
 /* The counters, with the arms they compare and which one binds. */
 static void add_counters(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_field fields[] = {
+    static const struct doc_column columns[] = {
         ROW_TEXT("Counter", struct counter_row, name),
-        ROW_FIGURE("Value", row_field_text, struct counter_row, value),
+        ROW_FIGURE("Value", row_cell_text, struct counter_row, value),
         ROW_TEXT("A measure clears when", struct counter_row, clears),
         ROW_TEXT("Arms of", struct counter_row, contrast),
         ROW_TEXT("Binds", struct counter_row, binds),
@@ -350,10 +362,10 @@ static void add_counters(struct doc *d, const struct report_model *m)
     if (p->n_counters == 0) {
         return;
     }
-    struct doc_table *t = doc_table_of(d, "counters",
-                                       "Counters: how many counted measures clear their floors. A "
-                                       "range is what open gates leave possible.",
-                                       fields, ARRAY_LEN(fields));
+    struct doc_table *t = doc_table(d, "counters",
+                                    "Counters: how many counted measures clear their floors. A "
+                                    "range is what open gates leave possible.",
+                                    columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < p->n_counters; i++) {
         const struct counter *c = &p->counters[i];
         const struct counter_row row = {
@@ -363,7 +375,7 @@ static void add_counters(struct doc *d, const struct report_model *m)
                                                      : "the mean of each arm does",
             .contrast = p->contrasts[c->contrast].name,
             .binds = c->binds ? "yes" : "no, reported"};
-        (void)doc_row_of(d, t, fields, &row);
+        (void)doc_row(d, t, &row);
     }
 }
 
@@ -384,56 +396,77 @@ static bool **possible_levels(struct arena *a, const struct report_model *m)
     return possible;
 }
 
-/* Which inputs keep a row from firing; "" when none does. */
-static const char *ruled_out_by(struct doc *d, const struct plan_program *p, bool *const *possible,
-                                const struct plan_row *row, struct doc_row *cells)
+/* A row of the truth table as it was read. */
+struct table_row {
+    struct row_cell number;
+    const size_t *levels;  /* by table input */
+    bool *const *possible; /* [table input][level] */
+    const char *outcome;
+    struct row_cell reading;
+};
+
+/* The level in the table input `n`, which the column is about. */
+static void level_cell(const struct doc_slot *s)
+{
+    const struct table_row *row = s->row;
+    const struct plan_input *input = s->column->of;
+    const size_t level = row->levels[s->column->n];
+    s->cell->text = input->levels[level].name;
+    s->cell->tone = row->possible[s->column->n][level] ? TONE_PLAIN : TONE_MUTED;
+}
+
+/* Every input that keeps the row from firing is named, not only the first. */
+static const char *ruled_out_by(struct arena *a, const struct plan_program *p,
+                                bool *const *possible, const struct plan_row *row)
 {
     const char *names = "";
     for (size_t i = 0; i < p->n_table_inputs; i++) {
-        const struct plan_input *input = &p->inputs[p->table_inputs[i]];
-        cells->cells[i + 1].text = input->levels[row->levels[i]].name;
         if (!possible[i][row->levels[i]]) {
-            cells->cells[i + 1].tone = TONE_MUTED;
-            /* Every input that rules the row out is named, not only the first. */
-            names = names[0] == '\0' ? input->name
-                                     : arena_printf(&d->arena, "%s, %s", names, input->name);
+            names = arena_printf(a, "%s%s%s", names, names[0] == '\0' ? "" : ", ",
+                                 p->inputs[p->table_inputs[i]].name);
         }
     }
-    return names;
+    return arena_printf(a, "ruled out by %s", names);
 }
 
 /* Every row, with its levels and whether it fires. Marks and tones agree. */
 static void add_rows(struct doc *d, const struct report_model *m)
 {
+    static const struct doc_column first = ROW_VALUE("Row", struct table_row, number);
+    static const struct doc_column last[] = {
+        ROW_TEXT("Outcome", struct table_row, outcome),
+        ROW_FLAG("Reading", "fires", struct table_row, reading),
+    };
     const struct plan_program *p = m->program;
-    size_t n_columns = p->n_table_inputs + 3;
-    struct doc_column *columns = arena_array(&d->arena, n_columns, sizeof(*columns));
-    columns[0] = (struct doc_column){"Row", ALIGN_NUMBER};
+    struct doc_columns columns = doc_columns(d, &first, 1);
     for (size_t i = 0; i < p->n_table_inputs; i++) {
-        columns[i + 1] = (struct doc_column){p->inputs[p->table_inputs[i]].name, ALIGN_TEXT};
+        const struct plan_input *input = &p->inputs[p->table_inputs[i]];
+        *doc_column_add(d, &columns, NULL, NULL) =
+            (struct doc_column){input->name, ALIGN_TEXT, level_cell, .n = (int)i, .of = input};
     }
-    columns[n_columns - 2] = (struct doc_column){"Outcome", ALIGN_TEXT};
-    columns[n_columns - 1] = (struct doc_column){"Reading", ALIGN_TEXT};
+    doc_columns_add(d, &columns, last, ARRAY_LEN(last));
     struct doc_table *t = doc_table(d, "truth-table",
                                     "The truth table as locked. A row fires when each of its "
                                     "levels is possible; the outcome binds when all rows that fire "
                                     "agree.",
-                                    columns, n_columns);
+                                    columns.items, columns.n);
     const bool is_void = m->kind == VERDICT_VOID;
     /* A void table still shows what would have fired, but never as a result. */
     const char *lit = is_void ? "\xe2\x97\x87 would fire" : "\xe2\x97\x86 fires";
     bool *const *possible = possible_levels(&d->arena, m);
     for (size_t i = 0; i < p->n_rows; i++) {
-        struct doc_row *row = doc_row(d, t);
-        const char *by = ruled_out_by(d, p, possible, &p->rows[i], row);
-        bool fires = words_row_fires(m, i + 1);
-        row->tone = !fires ? TONE_PLAIN : is_void ? TONE_WARN : TONE_LIT;
-        doc_number(d, &row->cells[0], arena_printf(&d->arena, "%zu", i + 1), (double)(i + 1));
-        doc_flag(d, &row->cells[n_columns - 1], "fires", fires ? 1 : 0);
-        row->cells[n_columns - 2].text = p->outcomes[p->rows[i].outcome].name;
-        row->cells[n_columns - 1].text =
-            fires ? lit : arena_printf(&d->arena, "ruled out by %s", by);
-        row->cells[n_columns - 1].tone = fires ? TONE_PLAIN : TONE_MUTED;
+        const bool fires = words_row_fires(m, i + 1);
+        const struct plan_row *r = &p->rows[i];
+        const struct table_row row = {
+            .number = {.text = arena_printf(&d->arena, "%zu", i + 1), .value = (double)(i + 1)},
+            .levels = r->levels,
+            .possible = possible,
+            .outcome = p->outcomes[r->outcome].name,
+            .reading = {.text = fires ? lit : ruled_out_by(&d->arena, p, possible, r),
+                        .tone = fires ? TONE_PLAIN : TONE_MUTED,
+                        .flag = fires},
+        };
+        doc_row(d, t, &row)->tone = !fires ? TONE_PLAIN : is_void ? TONE_WARN : TONE_LIT;
     }
 }
 

@@ -296,6 +296,33 @@ static void test_a_stage_within_another_name(void **state)
     expect_told(cases, ARRAY_LEN(cases));
 }
 
+/* A verdict from elsewhere may lack what its contrasts and pairs are called. */
+static void test_what_has_no_name_is_a_dash(void **state)
+{
+#define NAMELESS                                                                                   \
+    .fixture = {.toml = "floor.toml", .height = 1.2, .no_curves = true},                           \
+    .file = "report/verdict.json"
+    static const struct sample cases[] = {
+        {.name = "contrasts",
+         NAMELESS,
+         .key = "contrasts",
+         .json = "[{\"pooled\":{},\"measures\":[{\"mean\":0.5}]}]",
+         .says = {"{\"text\":\"\xe2\x80\x94, over \xe2\x80\x94\"},",
+                  "{\"text\":\"\xe2\x80\x94\"},{\"text\":\"\xe2\x80\x94\"},"
+                  "{\"text\":\"\xe2\x80\x94\",\"value\":null},{\"text\":\"+0.5000\""},
+         .never = {"(null)"}},
+        {.name = "pairs",
+         NAMELESS,
+         .key = "pairs",
+         .json = "{\"n\":1,\"list\":[{\"difference\":0.5}]}",
+         .says = {"\"\xe2\x80\x94 \xe2\x88\x92 \xe2\x80\x94\""},
+         .never = {"(null)"}},
+    };
+#undef NAMELESS
+    (void)state;
+    expect_told(cases, ARRAY_LEN(cases));
+}
+
 /* A table may have 2^18 rows, and all of them may fire. */
 static void test_many_rows_fire(void **state)
 {
@@ -334,6 +361,7 @@ int main(void)
         cmocka_unit_test(test_a_check_amended_after_its_result),
         cmocka_unit_test(test_void_names_its_cause),
         cmocka_unit_test(test_a_stage_within_another_name),
+        cmocka_unit_test(test_what_has_no_name_is_a_dash),
         cmocka_unit_test(test_many_rows_fire),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);

@@ -291,10 +291,26 @@ static void test_drawings_of_nothing(void **state)
     strbuf_release(&out);
 }
 
+static void name_cell(const struct doc_slot *s)
+{
+    s->cell->text = s->row;
+}
+
+static void value_cell(const struct doc_slot *s)
+{
+    doc_number(s, "0.10", 0.1);
+    doc_datum(s, "se", (double)NAN);
+    doc_flag(s, "clears", -1);
+    doc_flag(s, "counts", 1);
+}
+
 static void fill_document(struct doc *d)
 {
-    static const struct doc_column columns[] = {{"Name", ALIGN_TEXT}, {"Value <x>", ALIGN_NUMBER}};
-    const char *id = NULL;
+    static const struct doc_column columns[] = {
+        COLUMN("Name", ALIGN_TEXT, name_cell),
+        COLUMN("Value <x>", ALIGN_NUMBER, value_cell),
+    };
+    struct plot_head head = {.desc = "Sum"};
     d->banner = (struct doc_banner){.program = "p<",
                                     .question = "Why?",
                                     .kind = "Verdict",
@@ -306,18 +322,11 @@ static void fill_document(struct doc *d)
     doc_paragraph(d, "%d %s", 2, "<words>");
     doc_notice(d, TONE_BAD, "Careful");
     struct doc_table *t = doc_table(d, "t", "Caption", columns, 2);
-    struct doc_row *row = doc_row(d, t);
-    row->cells[0].text = "a|b";
-    row->tone = TONE_LIT;
-    doc_number(d, &row->cells[1], "0.10", 0.1);
-    doc_datum(d, &row->cells[1], "se", (double)NAN);
-    doc_flag(d, &row->cells[1], "clears", -1);
-    doc_flag(d, &row->cells[1], "counts", 1);
+    doc_row(d, t, "a|b")->tone = TONE_LIT;
     doc_item(d, doc_facts(d), "digest", "abc`def")->code = true;
     doc_item(d, doc_list(d), NULL, "item")->code = true;
-    struct doc_figure *f = doc_figure(d, "loss:x", "Fig", "Sum", &id);
-    assert_string_equal(id, "figure-loss-x");
-    strbuf_adds(&f->svg, "<svg></svg>");
+    strbuf_adds(doc_figure(d, "loss:x", "Fig", &head), "<svg></svg>");
+    assert_string_equal(head.id, "figure-loss-x");
     doc_section(d, "second", "Second");
     (void)doc_table(d, "t", "Bad \xff", columns, 1);
     doc_section(d, "second", "Second again");
