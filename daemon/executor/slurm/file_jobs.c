@@ -10,6 +10,7 @@
 #include "base/files/file.h"
 #include "base/layout/layout.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "daemon/executor/job.h"
 #include "daemon/executor/shared_work.h"
@@ -200,6 +201,16 @@ static void on_fence(struct job *job)
 {
     struct file_job *j = (struct file_job *)job;
     j->rc = slurm_folder_fence(j->folder, &j->err);
+    if (j->end.reason == END_NEVER_LAUNCHED) {
+        char words[sizeof(j->end.detail)];
+        const size_t n = strlen(j->end.detail);
+        slurm_folder_words(j->folder, words, sizeof(words));
+        if (words[0] != '\0') {
+            (void)snprintf(j->end.detail + n, sizeof(j->end.detail) - n, "%s%s", n > 0 ? ": " : "",
+                           words);
+            text_make_utf8(j->end.detail);
+        }
+    }
 }
 
 /* Without the fence a late job could still run; its result would be refused, since it is no longer

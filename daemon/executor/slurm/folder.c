@@ -13,6 +13,7 @@
 #include "base/files/shared_dir.h"
 #include "base/json/json.h"
 #include "base/layout/layout.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "daemon/executor/post_mortem.h"
 #include "daemon/executor/slurm/script.h"
@@ -254,6 +255,27 @@ void slurm_folder_hint(const char *folder, struct slurm_job_hint *out)
                                                   : SLURM_HINT_UNCLEAR;
     }
     name_list_release(&names);
+}
+
+void slurm_folder_words(const char *folder, char *out, size_t size)
+{
+    static const char *const names[] = {LAYOUT_SHIM_LOG, SLURM_SCRIPT_LOG};
+    static const char LEVEL[] = " error "; /* behind the time, in a log */
+    out[0] = '\0';
+    for (size_t i = 0; i < ARRAY_LEN(names) && out[0] == '\0'; i++) {
+        char *path = path_join(folder, names[i]);
+        const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (fd >= 0) {
+            text_last_line(fd, 0, out, size);
+            (void)close(fd);
+        }
+        free(path);
+    }
+    const char *level = strstr(out, LEVEL);
+    if (level != NULL && level < out + WALL_TEXT_SIZE) {
+        const char *words = level + sizeof(LEVEL) - 1;
+        memmove(out, words, strlen(words) + 1);
+    }
 }
 
 int slurm_folder_fence(const char *folder, struct err *err)

@@ -57,6 +57,10 @@ struct slurm_job_hint {
 };
 void slurm_folder_hint(const char *folder, struct slurm_job_hint *out);
 
+/* What its shim, or else its job, has said last, on one line: why it has not begun. "" where
+ * nothing is there. */
+void slurm_folder_words(const char *folder, char *out, size_t size);
+
 /* A shim that comes late gives up. */
 int slurm_folder_fence(const char *folder, struct err *err) MUST_CHECK;
 

@@ -7,6 +7,7 @@
 #include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "daemon/executor/slurm/folder.h"
+#include "daemon/executor/slurm/script.h"
 #include "daemon/shim/current.h"
 #include "daemon/shim/fence.h"
 #include "tests/unit/check.h"
@@ -156,6 +157,23 @@ static void test_written_again(void **state)
     member_release(&m);
 }
 
+/* Why a job has not begun: its shim's words, else the last ones of its script. */
+static void test_words(void **state)
+{
+    struct slurm_member m = member_make(0, 0);
+    char words[64] = "x";
+    (void)state;
+    slurm_folder_words(m.folder, words, sizeof(words));
+    assert_string_equal(words, "");
+    scratch_put(m.folder, SLURM_SCRIPT_LOG, "loading\nline 2 of [run.slurm] setup failed\n");
+    slurm_folder_words(m.folder, words, sizeof(words));
+    assert_string_equal(words, "line 2 of [run.slurm] setup failed");
+    scratch_put(m.folder, LAYOUT_SHIM_LOG, "2026-11-28T08:28:54.596Z error no such model\n");
+    slurm_folder_words(m.folder, words, sizeof(words));
+    assert_string_equal(words, "no such model");
+    member_release(&m);
+}
+
 static void test_sight(void **state)
 {
     struct slurm_member m = member_make(0, 0);
@@ -198,7 +216,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_array),       cmocka_unit_test(test_single),
         cmocka_unit_test(test_not_written), cmocka_unit_test(test_written_again),
-        cmocka_unit_test(test_sight),
+        cmocka_unit_test(test_words),       cmocka_unit_test(test_sight),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }
