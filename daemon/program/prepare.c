@@ -375,6 +375,7 @@ static int add_spec(const struct prepare *p, char *const *argv, struct strbuf *o
     struct spec_sink sink = {.spec = &spec, .own = s->env};
     char *folder = p->executor == EXECUTOR_LOCAL ? xstrdup(p->folder) : shared_work_path(p->folder);
     const char *worker = lock_file_digest(p->bundle->lock, s->command[0]);
+    const char *pin = p->bundle->program->pin_gpu;
     (void)snprintf(spec.worker, sizeof(spec.worker), "%s", worker == NULL ? "" : worker);
     memcpy(spec.attempt, p->id, sizeof(spec.attempt));
     shim_spec_add_arg(&spec, s->command[0]); /* its own name, though a copy is run */
@@ -385,6 +386,8 @@ static int add_spec(const struct prepare *p, char *const *argv, struct strbuf *o
     free(folder);
     gpu_grant_environment(&p->gpus, s, add_variable, &sink);
     spec.gpus = p->gpus.given;
+    spec.asks_gpus = p->executor == EXECUTOR_SLURM && s->run.gpu_thousandths > 0;
+    (void)snprintf(spec.pin_gpu, sizeof(spec.pin_gpu), "%s", pin == NULL ? "" : pin);
     int rc = shim_spec_text(&spec, out, err);
     spec.gpus = (struct gpu_list){0}; /* borrowed */
     shim_spec_release(&spec);

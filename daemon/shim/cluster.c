@@ -109,7 +109,6 @@ int cluster_open(struct cluster_job *c, const char *folder, int *spec_fd, struct
     char *job = job_name();
     heartbeat_init(&c->beat, job);
     free(job);
-    (void)cluster_tick(c);
     return 0;
 }
 

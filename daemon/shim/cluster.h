@@ -27,8 +27,9 @@ struct cluster_job {
 
 /* Refuses with ERR_REFUSED what must not run: an attempt that is not the current one, or a job that
  * its site has put back into the queue after it began here (then LAYOUT_REFUSED is left for the
- * daemon). Otherwise writes the first heartbeat; *spec_fd is a copy of the spec in memory, by the
- * name that marks the worker's tree. The working directory is the folder. */
+ * daemon). *spec_fd is a copy of the spec in memory, by the name that marks the worker's tree. The
+ * working directory is the folder. Without a heartbeat (cluster_tick), what is refused afterwards
+ * counts as a job that has not begun. */
 int cluster_open(struct cluster_job *c, const char *folder, int *spec_fd,
                  struct err *err) MUST_CHECK;
 

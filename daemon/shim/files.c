@@ -109,6 +109,10 @@ int shim_spec_text(const struct shim_spec *s, struct strbuf *out, struct err *er
     if (s->takes_job) {
         json_put_bool(o, "takes_job", true);
     }
+    if (s->asks_gpus) {
+        json_put_bool(o, "asks_gpus", true);
+        json_put_string(o, "pin_gpu", s->pin_gpu);
+    }
     put_gpus(o, &s->gpus);
     int rc = json_line(o, out, err);
     if (rc == 0 && out->len > LAYOUT_START_MAX) {
@@ -193,6 +197,13 @@ static int spec_read_rest(const cJSON *o, struct shim_spec *out, struct err *err
     int rc = json_opt_int(o, "threads", 0, INT32_MAX, &out->threads, err);
     rc = rc != 0 ? rc : json_opt_string(o, "worker", &worker, err);
     copy_text(out->worker, sizeof(out->worker), worker);
+    const char *pin = "";
+    out->asks_gpus = cJSON_IsTrue(json_member(o, "asks_gpus"));
+    rc = rc != 0 ? rc : json_opt_string(o, "pin_gpu", &pin, err);
+    if (rc == 0 && strlen(pin) >= sizeof(out->pin_gpu)) {
+        rc = err_set(err, ERR_RANGE, "pin_gpu is too long");
+    }
+    copy_text(out->pin_gpu, sizeof(out->pin_gpu), pin);
     const cJSON *gpus = json_member(o, "gpus");
     return rc != 0 || gpus == NULL ? rc : gpu_list_from_json(gpus, &out->gpus, err);
 }

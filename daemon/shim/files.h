@@ -45,6 +45,8 @@ struct shim_spec {
     bool takes_job;               /* the job's environment is the worker's, where env has no such
                                      name: lines of [run.slurm] setup have made it */
     struct gpu_list gpus;         /* that it is given, for start.json */
+    bool asks_gpus;               /* a cluster gives them: the shim finds out which (job_gpus.h) */
+    char pin_gpu[GPU_MODEL_SIZE]; /* the locked model of those; "" none */
 };
 
 /* Frees what the functions below added; all zero afterwards. */

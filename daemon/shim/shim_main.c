@@ -28,6 +28,7 @@
 #include "daemon/shim/fence.h"
 #include "daemon/shim/files.h"
 #include "daemon/shim/group.h"
+#include "daemon/shim/job_gpus.h"
 #include "daemon/shim/mark.h"
 #include "daemon/shim/pid.h"
 #include "daemon/shim/serve.h"
@@ -293,11 +294,28 @@ static int take_spec(struct shim *s, struct err *err)
     return 0;
 }
 
+/* What cannot be known is left in the shim's log. */
+static int find_gpus(struct shim *s, struct err *err)
+{
+    struct strbuf notes = STRBUF_INIT;
+    struct err ignored;
+    int rc = s->is_job ? job_gpus_find(&s->spec, &notes, err) : 0;
+    if (notes.len > 0 && log_open(LAYOUT_SHIM_LOG, &ignored) == 0) {
+        log_warn("%s", notes.buf);
+    }
+    strbuf_release(&notes);
+    return rc;
+}
+
 static int shim_run(struct shim *s, struct err *err)
 {
     int rc = take_spec(s, err);
+    rc = rc == 0 ? find_gpus(s, err) : rc;
     if (rc != 0) {
         return rc;
+    }
+    if (s->is_job) {
+        (void)cluster_tick(s->cluster); /* from here on it has begun */
     }
     memcpy(s->exit.attempt, s->spec.attempt, sizeof(s->exit.attempt));
     if (s->spec.shared && !s->is_job) {

@@ -87,6 +87,57 @@ def test_python_single_jobs(place):
     equal(len(runs.job_names(place)), sum("/train/" in a[0] for a in runs.attempts(place)), "jobs")
 
 
+# ── GPUs ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def gpus_of(place, folder):
+    """start.json's, which exit.json keeps."""
+    for name in ("exit.json", "start.json"):
+        try:
+            with open(os.path.join(folder, name), encoding="utf-8") as f:
+                found = json.load(f)
+            found = found.get("start", found)
+            return [(g["uuid"], g["model"], g["memory_bytes"]) for g in found.get("gpus", [])]
+        except (OSError, ValueError):
+            pass
+    return None
+
+
+def test_gpus_of_the_nodes(place):
+    """A job has its GPUs by number; which they are is found out on the node, and is in provenance.json. A job that has one of another model
+    than [pin] gpu does not begin. No device is behind the cluster's GPUs, so its Slurm names none: a line of setup does."""
+    model, other = "NVIDIA H100 80GB HBM3", "NVIDIA T4"
+    listed = [{"uuid": f"GPU-{i}aaaaaaa-1111-2222-3333-444455556666", "model": m, "memory_bytes": 80 << 30, "driver": "550", "ecc": True}
+              for i, m in enumerate((model, model, other))]
+    script = place.write("gpus.json", json.dumps(listed))
+    more = {"stages": runs.CHECKPOINTS + "gpus = 1\n", "slurm": f'setup = ["export PREREG_GPUS={script} CUDA_VISIBLE_DEVICES=$((SLURM_JOB_ID % 2))"]\n'}
+    with Cluster(place, nodes=1, cpus=4, gpus=2) as cluster:
+        runs.submit(place, shared.python, **more)
+        finished(place, shared.python)
+        wanted = [[(g["uuid"], model, 80 << 30)] for g in listed[:2]]
+        for folder, _, _ in runs.attempts(place):
+            found = gpus_of(place, folder)
+            expect(found in wanted if "/train/" in folder else not found, f"GPUs of {folder}: {found}")
+        text = read(os.path.join(place.program_folder(), "report", "provenance.json"))
+        expect(any(g["uuid"] in text for g in listed[:2]), "provenance.json names no GPU")
+        place.ctl("stop")
+        place.state = place.path("pinned-state")
+        place.env["PREREGD_STATE"] = place.state
+        os.rename(place.path("work"), place.path("work-of-before"))
+        pinned = runs.Pinned(place, other)
+        runs.submit(place, pinned, **more)
+        ended = []
+
+        def has_ended():
+            ended[:] = [row for row in runs.journal(place) if row["event"] == "attempt_ended"]
+            return bool(ended)
+        place.wait_for(has_ended, 60, "an attempt ended", runs.PAUSE)
+        equal(ended[0]["attempt"]["reason"], "never_launched", f"how it ended: {ended[0]['detail']}")
+        expect(f'[pin] gpu: locked "{other}", and GPU GPU-' in ended[0]["detail"], f"why: {ended[0]['detail']}")
+        expect(all(row[1] is None for row in runs.attempts(place)), "a worker was started")
+        equal(cluster.run("scancel", "-u", str(os.getuid())).returncode, 0, "scancel")
+
+
 # ── one thing at a time ──────────────────────────────────────────────────────────────────────────
 
 
@@ -313,7 +364,7 @@ def test_everything_is_killed(place):
 PARTS = {
     "bytes": (test_everything_is_killed, test_same_bytes, test_python_single_jobs, test_cancelled_by_hand, test_adopted,
               test_controller_restarts),
-    "ends": (test_node_dies, test_time_limit, test_requeued_by_the_site, test_preempted),
+    "ends": (test_node_dies, test_gpus_of_the_nodes, test_time_limit, test_requeued_by_the_site, test_preempted),
     "lost": (test_daemon_in_a_job, test_ids_are_given_again, test_forgotten_while_away),
 }
 

@@ -80,6 +80,16 @@ class Local:
         expect(not os.path.exists(place.path("work", "doubled")), "two attempts of a task were alive at once")
 
 
+class Pinned(Local):
+    """python_worker with a model of GPUs pinned; it has no local run."""
+
+    def __init__(self, place, model):
+        grid = place.prepare("python_worker", place.path("pinned"))
+        place.edit(grid, "\n[run]\n", f'\n[pin]\ngpu = "{model}"\n\n[run]\n')
+        place.ctl("lock", grid)
+        self.name, self.folder = "pinned-copy", place.path("pinned")
+
+
 def prepare(place, local, stages="", slurm="", run=""):
     """A copy of the locked program under Slurm, in a folder that the nodes share. run: more of [run]."""
     work = place.path("work")

@@ -57,6 +57,8 @@ static void test_runs_what_is_current(void **state)
     char *folder = enter_attempt();
     set_current(2, ID);
     assert_int_equal(cluster_open(&c, folder, &fd, &err), 0);
+    assert_int_not_equal(heartbeat_read(folder, &beat, &err), 0);
+    assert_true(cluster_tick(&c));
     char link[64];
     char target[128] = "";
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
