@@ -6,8 +6,9 @@
  * Losses, per layer. Their weights alpha and beta are given already divided by the number of
  * layers and multiplied by the share of the batch that these tokens are:
  *
- *   balance  alpha E sum_e f_e P_e,  f_e = assignments of e / (N K) (no gradient), P_e = mean_n
- * p_ne z        beta mean_n (lse_n)^2
+ *   balance  alpha E sum_e f_e P_e;  P_e = mean_n p_ne;
+ *            f_e = assignments of e / (N K), which has no gradient
+ *   z        beta mean_n (lse_n)^2
  *
  * Backward:
  *
