@@ -8,6 +8,7 @@
  */
 #include "daemon/answers/answer.h"
 
+#include <assert.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -448,11 +449,9 @@ static int answer_stop(struct answer_context *ctx, const cJSON *params, cJSON **
 /* ---- the table ---- */
 
 /* One function for each method; the table must have all of them. */
-static int on_request(void *ctx, struct server_call *call, const struct rpc_request *request_,
-                      cJSON **result, struct err *err)
+answer_fn *answer_to(enum rpc_method method)
 {
-    static int (*const methods[RPC_METHOD_NR])(struct answer_context *, const cJSON *, cJSON **,
-                                               struct err *) = {
+    static answer_fn *const methods[RPC_METHOD_NR] = {
         [RPC_PING] = answer_ping,       [RPC_SUBMIT] = answer_submit,
         [RPC_STATUS] = answer_status,   [RPC_CELLS] = answer_cells,
         [RPC_EXPLAIN] = answer_explain, [RPC_LOGS] = answer_logs,
@@ -464,6 +463,13 @@ static int on_request(void *ctx, struct server_call *call, const struct rpc_requ
         [RPC_LOST] = answer_lost,       [RPC_PROGRAMS] = answer_programs,
         [RPC_DISK] = answer_disk,       [RPC_REMOVE] = answer_remove,
     };
+    assert(method < RPC_METHOD_NR);
+    return methods[method];
+}
+
+static int on_request(void *ctx, struct server_call *call, const struct rpc_request *request_,
+                      cJSON **result, struct err *err)
+{
     struct answer_context answering = {.shell = ctx, .call = call};
     *result = NULL;
     if (call->reader && !rpc_method_is_for_readers(request_->method)) {
@@ -472,7 +478,7 @@ static int on_request(void *ctx, struct server_call *call, const struct rpc_requ
                        "report and verdict",
                        rpc_method_name(request_->method));
     }
-    return methods[request_->method](&answering, request_->params, result, err);
+    return answer_to(request_->method)(&answering, request_->params, result, err);
 }
 
 /* A subscriber's program: nothing while it has not changed; with the verdict, also the response

@@ -13,6 +13,12 @@ struct answer_context {
     struct server_call *call;
 };
 
+typedef int answer_fn(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                      struct err *err);
+
+/* Returns the function that answers `method`; every method has one. */
+answer_fn *answer_to(enum rpc_method method);
+
 /* Requests and subscriptions of `sh`; the caller sets `stop`, and sh->replies before the first. */
 struct server_handler answer_handler(struct shell *sh);
 

@@ -1,6 +1,7 @@
 /* Reads and writes the envelope of the RPC, the same code for daemon and client. Methods and errors
- * are tables, so a new method needs one line in the enum and one here. What is written is always a
- * valid line: a message that cannot be written becomes an error response. */
+ * are tables: in the envelope a new method needs one line in the enum and one here
+ * (docs/contributing.md has the rest). What is written is always a valid line: a message that
+ * cannot be written becomes an error response. */
 #include "daemon/rpc/schema.h"
 
 #include <string.h>
