@@ -37,7 +37,7 @@ void gpus_draw_stage(struct sim *s, struct core_plan_stage *st)
     st->gpu_memory_bytes = share ? 1 + (int64_t)rng_below(&s->gpu.rng, 40) : 0;
 }
 
-/* While there are faults, some are gone, and strangers use some. */
+/* While there are faults, some are gone, and strangers use some, or the memory of some. */
 void gpus_list(struct sim *s, struct core_event *ev)
 {
     s->gpu.n_told = 0;
@@ -47,6 +47,9 @@ void gpus_list(struct sim *s, struct core_event *ev)
         *g = s->gpu.are[i];
         if (!s->quiet && rng_below(&s->gpu.rng, 6) == 0) {
             (void)snprintf(g->used_by, sizeof(g->used_by), "pid 1");
+        }
+        if (!s->quiet && rng_below(&s->gpu.rng, 4) == 0) {
+            g->others_bytes = (int64_t)rng_below(&s->gpu.rng, (uint64_t)g->memory_bytes + 1);
         }
         s->gpu.n_told += s->quiet || rng_below(&s->gpu.rng, 10) > 0;
     }
@@ -90,11 +93,15 @@ void gpus_use(struct sim *s, const struct placement *at, int sign)
     }
 }
 
-static void check_told(struct sim *s, const struct core_gpu *g)
+/* `memory`: what attempts declare of it, the one that starts included; 0 where that declares none.
+ */
+static void check_told(struct sim *s, const struct core_gpu *g, int64_t memory)
 {
     bool told = false;
     for (size_t i = 0; i < s->gpu.n_told; i++) {
-        told |= strcmp(s->gpu.told[i].uuid, g->uuid) == 0 && s->gpu.told[i].used_by[0] == '\0';
+        const struct core_gpu *t = &s->gpu.told[i];
+        told |= strcmp(t->uuid, g->uuid) == 0 && t->used_by[0] == '\0' &&
+                (memory == 0 || memory + t->others_bytes <= t->memory_bytes);
     }
     if (!told) {
         sim_fail(s, "S3: %s is given, and is gone or used by others", g->uuid);
@@ -115,7 +122,7 @@ void gpus_check_start(struct sim *s, const struct core_act *act)
         if ((bits >> i & 1) == 0) {
             continue;
         }
-        check_told(s, g);
+        check_told(s, g, st->gpu_memory_bytes == 0 ? 0 : s->gpu.memory[i] + st->gpu_memory_bytes);
         n += each;
         if (s->gpu.used[i] + each > WHOLE ||
             (each < WHOLE && s->gpu.memory[i] + st->gpu_memory_bytes > g->memory_bytes)) {
