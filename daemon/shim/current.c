@@ -24,7 +24,7 @@ int current_write(const char *task_folder, const struct attempt_name *a, struct 
     return rc;
 }
 
-static int parse(const char *line, struct attempt_name *out, struct err *err)
+int current_parse(const char *line, struct attempt_name *out, struct err *err)
 {
     char number[16] = "";
     int64_t no = 0;
@@ -46,7 +46,7 @@ int current_read(const char *task_folder, struct attempt_name *out, struct err *
     char *path = path_join(task_folder, LAYOUT_CURRENT);
     *out = (struct attempt_name){0};
     int rc = shared_read(path, CURRENT_MAX, &text, err);
-    rc = rc != 0 ? rc : parse(text.buf, out, err);
+    rc = rc != 0 ? rc : current_parse(text.buf, out, err);
     strbuf_release(&text);
     free(path);
     return rc;

@@ -20,6 +20,9 @@ int current_write(const char *task_folder, const struct attempt_name *a,
 /* ERR_NOT_FOUND: not visible here (yet). ERR_CORRUPT: not such a line. */
 int current_read(const char *task_folder, struct attempt_name *out, struct err *err) MUST_CHECK;
 
+/* The line of such a file. */
+int current_parse(const char *line, struct attempt_name *out, struct err *err) MUST_CHECK;
+
 enum current_finding {
     CURRENT_OURS,
     CURRENT_SUPERSEDED, /* it names a later attempt, or another one of the same number: fenced */

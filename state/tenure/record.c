@@ -148,28 +148,30 @@ static int get_all(const cJSON *o, struct tenure *out, struct err *err)
     return get_texts(o, out, err);
 }
 
-static int read_record(const char *path, int64_t number, struct tenure *out, struct err *err)
+int tenure_parse(const char *text, size_t len, int64_t number, struct tenure *out, struct err *err)
 {
-    struct strbuf text = STRBUF_INIT;
     cJSON *o = NULL;
     *out = (struct tenure){0};
-    int rc = shared_read(path, RECORD_MAX, &text, err);
-    if (rc != 0) {
-        goto out;
-    }
-    rc = json_parse(text.buf, text.len, &o, err);
-    if (rc == 0) {
-        rc = get_all(o, out, err);
-    }
+    int rc = json_parse(text, len, &o, err);
+    rc = rc == 0 ? get_all(o, out, err) : rc;
     if (rc == 0 && out->number != number) {
         rc = err_set(err, ERR_CORRUPT, "\"number\" is not that of its name");
     }
+    cJSON_Delete(o);
     if (rc != 0) {
         err->code = rc = ERR_CORRUPT;
+    }
+    return rc;
+}
+
+static int read_record(const char *path, int64_t number, struct tenure *out, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    *out = (struct tenure){0};
+    int rc = shared_read(path, RECORD_MAX, &text, err);
+    if (rc == 0 && (rc = tenure_parse(text.buf, text.len, number, out, err)) != 0) {
         (void)err_wrap(err, "%s", path);
     }
-out:
-    cJSON_Delete(o);
     strbuf_release(&text);
     return rc;
 }

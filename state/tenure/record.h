@@ -41,6 +41,9 @@ struct tenure {
 bool tenure_is_kept(const char *state);
 /* The highest one; *found is false where there is none. ERR_CORRUPT: it cannot be understood. */
 int tenure_read(const char *state, struct tenure *out, bool *found, struct err *err) MUST_CHECK;
+/* What is in the file of that number. ERR_CORRUPT names the member. */
+int tenure_parse(const char *text, size_t len, int64_t number, struct tenure *out,
+                 struct err *err) MUST_CHECK;
 /* Claims t->number, durably; sequence becomes 1. ERR_EXISTS: another daemon was faster, or a higher
  * number is there. Removes files of earlier numbers, but for the one before. */
 int tenure_claim(const char *state, struct tenure *t, struct err *err) MUST_CHECK;
