@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/files/digest_meter.h"
 #include "base/files/file.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"

@@ -4,6 +4,7 @@
 #define BASE_FILES_DIGEST_H
 
 #include <nettle/sha2.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -41,5 +42,15 @@ int digest_folder(const char *path, struct digest *out, struct err *err) MUST_CH
 
 /* digest_file or digest_folder, whichever path is. */
 int digest_path(const char *path, struct digest *out, struct err *err) MUST_CHECK;
+
+/* How many bytes were hashed, for a progress display. */
+
+/* From now on the files that this thread hashes (and those that it has others hash) are counted
+ * there; NULL: nowhere. */
+void digest_meter(_Atomic int64_t *bytes);
+
+/* Sum of the sizes of the regular files at path, which is one or a folder of them; 0 where that
+ * is not known. */
+int64_t digest_bytes_at(const char *path);
 
 #endif

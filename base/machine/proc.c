@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/files/file.h"
+#include "base/xalloc.h"
 
 #define STDERR_KEPT_BYTES ((size_t)4096)
 #define STOP_LOOK_MS      100
@@ -266,4 +268,28 @@ void proc_result_release(struct proc_result *r)
 {
     strbuf_release(&r->out);
     strbuf_release(&r->err);
+}
+
+/* ---- finding ---- */
+
+bool is_program(const char *path)
+{
+    return file_kind_at(path) == FILE_REGULAR && access(path, X_OK) == 0;
+}
+
+char *find_program(const char *name)
+{
+    const char *list = getenv("PATH");
+    while (list != NULL && *list != '\0') {
+        size_t n = strcspn(list, ":");
+        char *folder = xstrndup(list, n);
+        char *path = folder[0] == '/' ? path_join(folder, name) : NULL;
+        free(folder);
+        if (path != NULL && is_program(path)) {
+            return path;
+        }
+        free(path);
+        list += list[n] == ':' ? n + 1 : n;
+    }
+    return NULL;
 }

@@ -54,4 +54,14 @@ struct proc_result {
 int proc_run(const struct proc_spec *spec, struct proc_result *result, struct err *err) MUST_CHECK;
 void proc_result_release(struct proc_result *result);
 
+/* Executables that a user's commands name: found as a shell would, but without the current folder.
+ */
+
+/* Whether `path` is a regular file that may be executed. */
+bool is_program(const char *path);
+
+/* The first such file `name` in the absolute folders of $PATH; NULL when there is none. For
+ * free(). */
+char *find_program(const char *name);
+
 #endif

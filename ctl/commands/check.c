@@ -14,7 +14,6 @@
 #include "ctl/slurm/check.h"
 #include "ctl/text/check_text.h"
 #include "ctl/text/out.h"
-#include "ctl/text/slurm_text.h"
 #include "truthtable/prove/check_explain.h"
 
 #define ROWS_TOLD 16 /* of each kind; a table may have 2^18 */

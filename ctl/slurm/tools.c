@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/machine/find_program.h"
+#include "base/machine/proc.h"
 #include "base/xalloc.h"
 #include "daemon/executor/slurm/parse.h"
 

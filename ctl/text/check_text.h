@@ -1,5 +1,5 @@
-/* The text of `check` about the proofs (truthtable/prove/check.h). Pure, so that tests can compare
- * it. */
+/* The text of `check`: about the proofs (truthtable/prove/check.h), and with --slurm. Pure, so that
+ * tests can compare it. */
 #ifndef CTL_TEXT_CHECK_TEXT_H
 #define CTL_TEXT_CHECK_TEXT_H
 
@@ -13,5 +13,8 @@
  * these out. */
 void check_text(struct strbuf *sb, const struct term *t, const struct plan_program *p,
                 const cJSON *proof, const cJSON *explained);
+
+/* Appends the text of slurm_check()'s answer (ctl/slurm/check.h). */
+void slurm_text(struct strbuf *sb, const struct term *t, const cJSON *answer);
 
 #endif

@@ -1,6 +1,6 @@
 /* Draws the answer of check --slurm: the cluster, each stage, each probe. Names are Slurm's, and
  * are shown as text of strangers. */
-#include "ctl/text/slurm_text.h"
+#include "ctl/text/check_text.h"
 
 #include <inttypes.h>
 

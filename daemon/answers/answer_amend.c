@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/answers/answer.h"
-#include "daemon/core/amend.h"
+#include "daemon/core/core.h"
 #include "daemon/program/amended.h"
 #include "daemon/program/apparatus.h"
 #include "daemon/program/result.h"

@@ -2,7 +2,7 @@
  * effect. What may change at which level is prereg's decision (prereg/amend/amend_rules.h). Here
  * the premises of that decision are checked again, since the program may have moved on meanwhile.
  */
-#include "daemon/core/amend.h"
+#include "daemon/core/core.h"
 
 #include <assert.h>
 

@@ -138,4 +138,8 @@ void core_step(struct core *core, const struct core_event *event, struct core_ou
 /* When the armed timer is due (mono); INT64_MAX: none is armed. */
 int64_t core_next_timer_ms(const struct core *core);
 
+/* What an amendment is judged by: how far a program has run, and whether its scores were open
+ * (amend.c). O(tasks). False when there is no such program. */
+bool core_access_get(const struct core *c, uint32_t program, struct core_access *out);
+
 #endif

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/files/digest_meter.h"
+#include "base/files/digest.h"
 #include "base/files/file.h"
 #include "base/json/json.h"
 #include "base/layout/attempt_name.h"

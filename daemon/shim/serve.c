@@ -3,7 +3,7 @@
  * without a fork. It has one thread and holds no lock when it forks, so a fork may run any code.
  * Wait statuses are kept in a ring: the daemon asks for one only when a shim died without a word,
  * soon after. */
-#include "daemon/shim/serve.h"
+#include "daemon/shim/spawn.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +20,6 @@
 
 #include "base/err.h"
 #include "daemon/shim/memory.h"
-#include "daemon/shim/spawn.h"
 
 #define OWN_NAME   "prereg-spawner" /* as `ps -c` shows it; its shims have their own again */
 #define SHIM_NAME  "prereg-shim"

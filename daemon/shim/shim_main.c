@@ -31,7 +31,6 @@
 #include "daemon/shim/job_gpus.h"
 #include "daemon/shim/mark.h"
 #include "daemon/shim/pid.h"
-#include "daemon/shim/serve.h"
 #include "daemon/shim/spawn.h"
 #include "daemon/shim/watch.h"
 #include "daemon/shim/worker.h"

@@ -42,4 +42,9 @@ struct spawn_reply {
 ssize_t spawn_send(int fd, const void *data, size_t len, int passed);
 ssize_t spawn_receive(int fd, void *data, size_t size, int *passed);
 
+/* The spawner's side (serve.c): serves the socket `fd` until the other end closes it. Each shim is
+ * a fork that calls `run` with the spec as its standard input and exits with what that returns.
+ * Returns the exit code of the spawner. */
+int serve_spawns(int fd, int (*run)(const char *folder, const char *groups));
+
 #endif

@@ -17,7 +17,7 @@
 
 #define WATCH_PAUSE_MS 500
 
-/* What cannot be read is no proof: a process of that number counts as the daemon while its start
+/* What cannot be read proves nothing: a process of that number counts as the daemon while its start
  * time, or that of the tenure, is not known. One of another user (EPERM) is not: the state folder
  * has one owner. */
 static bool process_is_alive(const struct tenure *t)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/files/file.h"
-#include "base/machine/find_program.h"
+#include "base/machine/proc.h"
 #include "base/xalloc.h"
 #include "prereg/lock/pinned_files.h"
 

@@ -95,19 +95,19 @@ static bool leads_into(const char *attempt_folder, const char *path, const char 
     return leads;
 }
 
-struct accepted {
+struct accepted_result {
     const char *folder; /* of the accepted attempt */
     const cJSON *result;
 };
 
 /* Whether the accepted result needs what is at `path` of its attempt from this checkpoint. */
-static bool needs(const struct accepted *a, const cJSON *path, const struct found *f)
+static bool needs(const struct accepted_result *a, const cJSON *path, const struct found *f)
 {
     return cJSON_IsString(path) && ((f->accepted && has_component(path->valuestring, f->name)) ||
                                     leads_into(a->folder, path->valuestring, f->path));
 }
 
-static bool is_named(const struct accepted *a, const struct found *f)
+static bool is_named(const struct accepted_result *a, const struct found *f)
 {
     const cJSON *o = NULL;
     cJSON_ArrayForEach(o, json_member(a->result, "artifacts"))
@@ -125,7 +125,7 @@ static bool is_link(const char *path)
     return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
-static void collect_one(char *path, int64_t step, bool accepted, const struct accepted *a,
+static void collect_one(char *path, int64_t step, bool accepted, const struct accepted_result *a,
                         struct found_list *out)
 {
     char *manifest = path_join(path, MANIFEST);
@@ -137,7 +137,7 @@ static void collect_one(char *path, int64_t step, bool accepted, const struct ac
     free(manifest);
 }
 
-static void collect(const char *attempt_folder, bool accepted, const struct accepted *a,
+static void collect(const char *attempt_folder, bool accepted, const struct accepted_result *a,
                     struct found_list *out)
 {
     struct name_list names = {0};
@@ -187,7 +187,7 @@ static int collect_all(const char *task_folder, const char *accepted, struct fou
                        task_folder, why.msg);
     }
     char *accepted_folder = path_join(task_folder, accepted);
-    const struct accepted a = {.folder = accepted_folder, .result = result};
+    const struct accepted_result a = {.folder = accepted_folder, .result = result};
     rc = attempt_list(task_folder, &attempts, err);
     for (size_t i = 0; rc == 0 && i < attempts.n; i++) {
         char *folder = path_join(task_folder, attempts.names[i]);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/files/file.h"
+#include "base/files/shared_dir.h"
 #include "base/layout/layout.h"
 #include "base/log.h"
 #include "state/store/internal.h"
@@ -17,6 +18,22 @@
 #define BUSY_MS       5000
 #define LOCK_TRIES    100 /* two seconds in all */
 #define LOCK_PAUSE_MS 20
+
+/* Network file systems are recognised by the magic number of statfs(2): their locks and syncs do
+ * not hold what invariant 2 needs. */
+int fs_check_local(const char *dir, struct err *err)
+{
+    assert(dir != NULL);
+    const char *name = shared_network_name(dir, err);
+    if (name == NULL) {
+        return err->code;
+    }
+    return err_set(err, ERR_REFUSED,
+                   "the folder %s is on %s, whose locks and syncs cannot be relied on: set "
+                   "PREREGD_STATE to a local disk ([run] work may be a shared one), or start "
+                   "`preregd serve --database FOLDER`, FOLDER on a local disk",
+                   dir, name);
+}
 
 int store_stmt(struct store *store, enum stmt which, sqlite3_stmt **out, struct err *err)
 {

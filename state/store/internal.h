@@ -89,8 +89,7 @@ int store_stmt(struct store *store, enum stmt which, sqlite3_stmt **out,
                struct err *err) MUST_CHECK;
 char *store_program_path(const struct store *store, const char *id, const char *name);
 
-/* file_system.c: ERR_REFUSED when dir is on a file system whose locks and syncs cannot be relied
- * on. */
+/* ERR_REFUSED when dir is on a file system whose locks and syncs cannot be relied on. */
 int fs_check_local(const char *dir, struct err *err) MUST_CHECK;
 
 /* journal_file.c: journal.jsonl beside the table. */

@@ -1,7 +1,7 @@
 #include "tests/sim/amend.h"
 
 #include "base/xalloc.h"
-#include "daemon/core/amend.h"
+#include "daemon/core/core.h"
 #include "tests/sim/parts.h"
 
 static const char *const NAMES[SIM_CHECKS_MAX] = {"a", "b", "c", "d", "e", "f", "g", "h"};

@@ -1,6 +1,6 @@
 /* Everything in an act is a copy in the arena of `out`: the records may change before the shell
  * reads it. */
-#include "daemon/executor/slurm/acts.h"
+#include "daemon/executor/slurm/book_parts.h"
 
 #include <assert.h>
 #include <string.h>

@@ -8,12 +8,8 @@
 #include <stdlib.h>
 
 #include "base/xalloc.h"
-#include "daemon/executor/slurm/acts.h"
-#include "daemon/executor/slurm/cancel.h"
+#include "daemon/executor/slurm/book_parts.h"
 #include "daemon/executor/slurm/ledger.h"
-#include "daemon/executor/slurm/settle.h"
-#include "daemon/executor/slurm/submit.h"
-#include "daemon/executor/slurm/watch.h"
 
 #define GRACE_MS  180000
 #define INDEX_MAX 100000u /* max_queued is at most that, and so is a batch */

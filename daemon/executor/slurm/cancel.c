@@ -1,12 +1,11 @@
 /* Calls wait in a short list: what has waited for CHECK_MS is dropped, since its ids may have been
  * given to other jobs meanwhile; the next answer brings it back. */
-#include "daemon/executor/slurm/cancel.h"
+#include "daemon/executor/slurm/book_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "daemon/executor/slurm/acts.h"
 #include "daemon/executor/slurm/ledger.h"
 
 #define CHECK_MS      10000

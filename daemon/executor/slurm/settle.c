@@ -4,14 +4,13 @@
  *
  *   gone ──exit.json──► ended as it says
  *        ──heartbeat rises──► the grace begins again
- *        ──a grace, looked at after it──► never submitted: again; else ended as Slurm explains
+ *        ──a grace, checked after it──► never submitted: again; else ended as Slurm explains
  */
-#include "daemon/executor/slurm/settle.h"
+#include "daemon/executor/slurm/book_parts.h"
 
 #include <assert.h>
 
 #include "base/xalloc.h"
-#include "daemon/executor/slurm/acts.h"
 #include "daemon/executor/slurm/ledger.h"
 
 #define TRIES_MAX     3 /* unanswered submissions of one batch */

@@ -2,14 +2,13 @@
  * Attempts of one shape wait in a list until their batch is full or has waited long enough. One
  * sbatch is under way at a time; what it answers decides about the whole batch.
  */
-#include "daemon/executor/slurm/submit.h"
+#include "daemon/executor/slurm/book_parts.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "daemon/executor/slurm/acts.h"
 #include "daemon/executor/slurm/ledger.h"
 
 #define WAIT_FIRST_MS 5000

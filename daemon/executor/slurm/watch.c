@@ -3,15 +3,12 @@
  * one that is most alive counts, and among equals the one that was submitted last. A batch is
  * absent only from a good, complete answer to a question that was asked after sbatch had answered.
  */
-#include "daemon/executor/slurm/watch.h"
+#include "daemon/executor/slurm/book_parts.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "daemon/executor/slurm/acts.h"
-#include "daemon/executor/slurm/cancel.h"
 #include "daemon/executor/slurm/ledger.h"
-#include "daemon/executor/slurm/settle.h"
 
 #define NAMES_MAX 50 /* more are asked about with everything */
 

@@ -7,7 +7,6 @@
 
 #include "base/arena.h"
 #include "base/files/digest.h"
-#include "base/files/digest_meter.h"
 #include "base/files/file.h"
 #include "base/uuid.h"
 #include "base/xalloc.h"

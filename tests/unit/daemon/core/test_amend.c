@@ -1,7 +1,7 @@
 /* What an amendment is judged by, and that it is refused when that is no longer so. */
 #include <string.h>
 
-#include "daemon/core/amend.h"
+#include "daemon/core/core.h"
 #include "tests/unit/check.h"
 #include "tests/unit/daemon/core/driver.h"
 
