@@ -1,6 +1,6 @@
 /*
  * The GPUs of a machine as plain data, and their form in JSON: what prereg-gpus prints
- * (docs/gpus.md) and what a file of pretended GPUs (PREREG_GPUS) has. No driver is asked here.
+ * (docs/gpus.md) and what a file of simulated GPUs (PREREG_GPUS) has. No driver is asked here.
  *
  * Invariants of a list: UUIDs are valid, and no two GPUs have the same; every number is in its
  * range; texts are one plain line each.
@@ -24,7 +24,7 @@
 #define GPU_DRIVER_SIZE  80
 #define GPU_MEMORY_MAX   (INT64_C(1) << 46)
 #define GPU_JSON_MAX     ((size_t)4 * 1024 * 1024)
-#define GPU_PRETEND      "PREREG_GPUS" /* names the file of pretended GPUs */
+#define GPU_PRETEND      "PREREG_GPUS" /* names the file of simulated GPUs */
 #define GPU_INDEX_PREFIX "AMD-"        /* of an AMD GPU without an identity: its index follows */
 
 enum gpu_vendor { GPU_NVIDIA, GPU_AMD, GPU_VENDOR_NR };

@@ -392,8 +392,8 @@ static void text_of_users(const struct core *c, const struct core_program *p,
                    g->is.others_bytes > 0) {
             gpu_short_name(g->is.uuid, name);
             strbuf_addf(out,
-                        "; %s has %lld of %lld MiB, the rest is used by processes that are not "
-                        "ours",
+                        "; %s has %lld of %lld MiB left for attempts; the rest is used by other "
+                        "processes",
                         name, (long long)(memory_for_us(g) >> MIB_BITS),
                         (long long)(g->is.memory_bytes >> MIB_BITS));
         }

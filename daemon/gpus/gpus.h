@@ -17,7 +17,7 @@ bool nvml_list(struct gpu_list *out, struct strbuf *notes);
 void nvidia_proc_list(const char *root, struct gpu_list *out, struct strbuf *notes);
 /* AMD GPUs, from /sys/class/kfd. */
 void amd_list(const char *root, struct gpu_list *out, struct strbuf *notes);
-/* The pretended GPUs of a file. */
+/* The simulated GPUs of a file. */
 int pretend_list(const char *path, struct gpu_list *out, struct err *err) MUST_CHECK;
 
 /* Completes what is not known of a process from /proc: name, user, and the marks of an attempt. A

@@ -30,7 +30,7 @@
 
 /* ---- in the child ---- */
 
-/* Pretended GPUs, else those of the drivers; then what the environment lets see. */
+/* Simulated GPUs, else those of the drivers; then what the environment lets see. */
 static int list_all(struct gpu_list *out, struct strbuf *notes, struct err *err)
 {
     const char *pretend = getenv(GPU_PRETEND);

@@ -158,8 +158,8 @@ def test_memory_of_others(place):
     place.serve()
     place.must(OK, "preregd", "submit", program(place, 'slots = 4\n[run.train]\ngpus = 1\ngpu_memory = "60GiB"'))
     task = "arm=a,seed=1/train"
-    text = ("waits for GPUs: needs 1 GPU with 61440 MiB, 0 of 1 free; GPU-aaaaaaaa\u2026 has 51200 of 81920 MiB, the rest is used by "
-            "processes that are not ours")
+    text = ("waits for GPUs: needs 1 GPU with 61440 MiB, 0 of 1 free; GPU-aaaaaaaa\u2026 has 51200 of 81920 MiB left for attempts; "
+            "the rest is used by other processes")
     place.wait_for(lambda: why(place, task)["why_text"] == text, 30, f"it waits: {why(place, task)}")
     equal(seen(place), {}, "attempts meanwhile")
     pretend(place, {**gpu(A), "free_bytes": 70 * GIB})
@@ -266,7 +266,7 @@ def test_model_is_replaced(place):
 
 
 def test_bad_file(place):
-    """A file of pretended GPUs that is not one: each command says so, and what wants no GPUs runs."""
+    """A file of simulated GPUs that is not one: each command says so, and what wants no GPUs runs."""
     place.env["PREREG_GPUS"] = place.write("gpus.json", '[{"uuid":"GPU-1"}]')
     place.serve()
     said = place.run("preregd", "submit", program(place, "[run.train]\ngpus = 1", name="wants"))
