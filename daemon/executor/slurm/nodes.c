@@ -56,6 +56,16 @@ bool nodes_count_failure(struct node_table *n, uint16_t node, int64_t now_ms, in
     return true;
 }
 
+bool nodes_forgive(struct node_table *n, int64_t now_ms)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < n->cap; i++) {
+        any = any || n->records[i].until_ms > now_ms;
+        n->records[i] = (struct node_record){0};
+    }
+    return any;
+}
+
 void nodes_add_excluded(const struct node_table *n, int64_t now_ms, struct strbuf *out)
 {
     unsigned listed = 0;

@@ -36,6 +36,8 @@ uint16_t nodes_number(struct node_table *n, const char *name); /* 0: no node */
  * another within NODES_ONE_FAIL_MS. */
 bool nodes_count_failure(struct node_table *n, uint16_t node, int64_t now_ms, int64_t until_ms,
                          bool each);
+/* Excludes none any more, and forgets their failures; false: none was. */
+bool nodes_forgive(struct node_table *n, int64_t now_ms);
 /* Appends "n1,n7": those that are excluded at now_ms; nothing when there is none. */
 void nodes_add_excluded(const struct node_table *n, int64_t now_ms, struct strbuf *out);
 

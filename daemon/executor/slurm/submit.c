@@ -294,6 +294,16 @@ static void keep_name(struct slurm_book *b, uint32_t batch)
     }
 }
 
+/* This sbatch has submitted nothing: its attempts wait again. */
+static void put_back(struct slurm_book *b, uint32_t batch, uint32_t entry)
+{
+    if (b->batches[batch].n_tries > 0) {
+        keep_name(b, batch);
+    } else {
+        dissolve(b, batch, entry);
+    }
+}
+
 /* Rule 11: back-pressure. */
 static void on_full(struct slurm_book *b, uint32_t batch)
 {
@@ -304,12 +314,10 @@ static void on_full(struct slurm_book *b, uint32_t batch)
     }
     b->n_full++;
     b->hold_ms = b->now_ms + wait_ms(b, b->n_full);
-    if (r->n_tries > 0) {
-        keep_name(b, batch);
-        return;
+    if (r->n_tries == 0) {
+        b->batch_most = r->n_live > 1 ? r->n_live / 2 : 1;
     }
-    b->batch_most = r->n_live > 1 ? r->n_live / 2 : 1;
-    dissolve(b, batch, ENTRY_STRAY);
+    put_back(b, batch, ENTRY_STRAY);
 }
 
 /* A full disk is not the task's fault: it ends as what pauses its program. */
@@ -326,11 +334,7 @@ static void on_not_made(struct slurm_book *b, uint32_t batch, const struct slurm
             acts_end_without(b, r->entries[i], reason, why);
         }
     }
-    if (r->n_tries > 0) {
-        keep_name(b, batch);
-    } else {
-        dissolve(b, batch, ENTRY_OVER);
-    }
+    put_back(b, batch, ENTRY_OVER);
 }
 
 static void enter_phase(struct slurm_book *b, struct batch_record *r, enum attempt_phase phase)
@@ -368,6 +372,13 @@ static void on_done(struct slurm_book *b, uint32_t batch)
 static void on_never(struct slurm_book *b, uint32_t batch, const char *why)
 {
     struct batch_record *r = &b->batches[batch];
+    /* Rule 24: no node may be left that is not excluded. A bad one is better than none. */
+    if (nodes_forgive(&b->nodes, b->now_ms)) {
+        acts_note(b, "the nodes that are left cannot run the job: none is excluded any more");
+        b->hold_ms = b->now_ms + wait_ms(b, 1);
+        put_back(b, batch, ENTRY_OVER);
+        return;
+    }
     refuse_shape(b, r->shape, why);
     for (uint32_t i = 0; i < r->n_entries; i++) {
         if (r->entries[i] < ENTRY_STRAY) {

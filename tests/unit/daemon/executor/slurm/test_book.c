@@ -340,6 +340,36 @@ static void test_no_accounting(void **state)
     finish(&p);
 }
 
+/* Rule 24: where no node is left, those that failed are tried again. */
+static void test_all_nodes_are_bad(void **state)
+{
+    static const char *const ids[] = {A, B};
+    struct bench p;
+    (void)state;
+    begin(&p);
+    slurm_book_set_grace(p.book, 1000);
+    for (uint32_t task = 0; task < 2; task++) {
+        start(&p, task, ids[task], false);
+        if (task == 0) {
+            tested(&p, SLURM_SUBMIT_DONE);
+        }
+        submitted(&p, SLURM_SUBMIT_DONE);
+        for (int i = 0; i < 20 && act(&p, SLURM_ACT_ENDED) == NULL; i++) {
+            queue(&p, row(&p, "FAILED", "n1"));
+            files(&p, task, false);
+        }
+        assert_int_equal(reason(&p), END_NEVER_LAUNCHED);
+    }
+    start(&p, 2, "2d9d8cf8-5c5a-4d8a-9e2c-3b4a5f6e7d8c", false);
+    assert_string_equal(wait_for(&p, SLURM_ACT_SUBMIT)->exclude, "n1");
+    submitted(&p, SLURM_SUBMIT_NEVER);
+    assert_null(act(&p, SLURM_ACT_ENDED));
+    assert_null(wait_for(&p, SLURM_ACT_SUBMIT)->exclude);
+    submitted(&p, SLURM_SUBMIT_NEVER); /* it was not for want of nodes */
+    assert_int_equal(reason(&p), END_NEVER_LAUNCHED);
+    finish(&p);
+}
+
 /* Rule 2: an id is cancelled out of an answer that has just shown it, under its name. */
 static void test_kill(void **state)
 {
@@ -578,15 +608,25 @@ static void test_adopted_is_submitted_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_accounting),  cmocka_unit_test(test_adopted_is_submitted_again),
-        cmocka_unit_test(test_array_of_two),   cmocka_unit_test(test_never_fits),
-        cmocka_unit_test(test_unknown_answer), cmocka_unit_test(test_cannot_ask),
-        cmocka_unit_test(test_round),          cmocka_unit_test(test_absent_once),
-        cmocka_unit_test(test_full_and_ended), cmocka_unit_test(test_node_fail),
-        cmocka_unit_test(test_kill),           cmocka_unit_test(test_kill_in_its_cluster),
-        cmocka_unit_test(test_forgets),        cmocka_unit_test(test_forgets_refused),
-        cmocka_unit_test(test_no_space),       cmocka_unit_test(test_full),
-        cmocka_unit_test(test_hints),          cmocka_unit_test(test_early_question),
+        cmocka_unit_test(test_all_nodes_are_bad),
+        cmocka_unit_test(test_no_accounting),
+        cmocka_unit_test(test_adopted_is_submitted_again),
+        cmocka_unit_test(test_array_of_two),
+        cmocka_unit_test(test_never_fits),
+        cmocka_unit_test(test_unknown_answer),
+        cmocka_unit_test(test_cannot_ask),
+        cmocka_unit_test(test_round),
+        cmocka_unit_test(test_absent_once),
+        cmocka_unit_test(test_full_and_ended),
+        cmocka_unit_test(test_node_fail),
+        cmocka_unit_test(test_kill),
+        cmocka_unit_test(test_kill_in_its_cluster),
+        cmocka_unit_test(test_forgets),
+        cmocka_unit_test(test_forgets_refused),
+        cmocka_unit_test(test_no_space),
+        cmocka_unit_test(test_full),
+        cmocka_unit_test(test_hints),
+        cmocka_unit_test(test_early_question),
         cmocka_unit_test(test_stray),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
