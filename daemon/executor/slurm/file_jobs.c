@@ -260,6 +260,20 @@ void file_job_forget(struct slurm *x, const struct slurm_act *act)
     job_start(x->loop, &j->job);
 }
 
+static void on_sweep(struct job *job)
+{
+    struct file_job *j = (struct file_job *)job;
+    j->jobs = find_jobs(j->folder);
+    slurm_batch_sweep(j->jobs);
+}
+
+void file_job_sweep(struct slurm *x, const char *program_folder)
+{
+    struct file_job *j = job_new(x, on_sweep, on_forgotten);
+    j->folder = xstrdup(program_folder);
+    job_start(x->loop, &j->job);
+}
+
 void file_job_probe_with(struct slurm *x, const struct slurm_attempt *a, enum slurm_hint hint,
                          const char *name, uint32_t index)
 {

@@ -21,8 +21,9 @@
 #include "daemon/shim/fence.h"
 #include "daemon/shim/heartbeat.h"
 
-#define SCRIPT_SUFFIX ".sh"
-#define LIST_SUFFIX   ".list"
+#define SCRIPT_SUFFIX  ".sh"
+#define LIST_SUFFIX    ".list"
+#define LIST_MAX_BYTES ((size_t)64 << 20)
 
 static char *in_jobs(const char *jobs, const char *name, const char *suffix)
 {
@@ -163,9 +164,7 @@ int slurm_batch_write(const struct slurm_batch *b, struct err *err)
     for (size_t i = 0; rc == 0 && i < b->n_members; i++) {
         rc = write_member(b, &b->members[i], err);
     }
-    if (rc == 0 && b->is_array) {
-        rc = write_list(b, err);
-    }
+    rc = rc == 0 ? write_list(b, err) : rc;
     rc = rc == 0 ? write_script(b, err) : rc;
     return rc == 0 ? sync_all(b->jobs, err) : rc;
 }
@@ -201,6 +200,50 @@ static bool list_folder(const char *folder, struct name_list *names)
     name_list_release(&beside);
     free(parent);
     return listed && dir_list(folder, names, &ignored) == 0;
+}
+
+/* Of an attempt: whether its job's files are not needed any more. One that cannot be listed now may
+ * be needed. */
+static bool is_over(const char *folder)
+{
+    struct name_list names = {0};
+    const bool over = list_folder(folder, &names) &&
+                      (has_name(&names, LAYOUT_EXIT) || has_name(&names, FENCE_FILE));
+    name_list_release(&names);
+    return over;
+}
+
+static bool are_over(const char *list)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err ignored;
+    char *rest = NULL;
+    bool over = shared_read(list, LIST_MAX_BYTES, &text, &ignored) == 0;
+    for (char *line = over && text.len > 0 ? strtok_r(text.buf, "\n", &rest) : NULL;
+         over && line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+        over = is_over(line);
+    }
+    strbuf_release(&text);
+    return over;
+}
+
+void slurm_batch_sweep(const char *jobs)
+{
+    struct name_list names = {0};
+    struct err ignored;
+    if (dir_list(jobs, &names, &ignored) == 0) {
+        for (size_t i = 0; i < names.n; i++) {
+            char name[UUID_TEXT_SIZE];
+            (void)snprintf(name, sizeof(name), "%s", names.names[i]);
+            char *list = in_jobs(jobs, name, LIST_SUFFIX);
+            if (uuid_is_valid(name) && strcmp(path_name(list), names.names[i]) == 0 &&
+                are_over(list)) {
+                slurm_batch_remove(jobs, name);
+            }
+            free(list);
+        }
+    }
+    name_list_release(&names);
 }
 
 void slurm_folder_look(const char *folder, const char *id, struct slurm_sight *out)

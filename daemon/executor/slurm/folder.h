@@ -5,7 +5,7 @@
  *
  * Of an attempt: `spec` (what its shim runs), `job` (name and index: how it is found again after a
  * restart), `fenced`. Beside the attempts: `current-attempt`. Of a batch, in jobs/ beside cells/:
- * NAME.sh, and of an array NAME.list.
+ * NAME.sh and NAME.list, which an array's script reads.
  */
 #ifndef DAEMON_EXECUTOR_SLURM_FOLDER_H
 #define DAEMON_EXECUTOR_SLURM_FOLDER_H
@@ -39,6 +39,9 @@ int slurm_batch_write(const struct slurm_batch *b, struct err *err) MUST_CHECK;
 char *slurm_batch_script(const char *jobs, const char *name) __attribute__((returns_nonnull));
 /* Removes its files, once all of its attempts have ended. */
 void slurm_batch_remove(const char *jobs, const char *name);
+/* Removes the files of batches whose attempts have all ended or been fenced off: a daemon that died
+ * has left them. */
+void slurm_batch_sweep(const char *jobs);
 
 struct slurm_sight { /* of an attempt's folder, as slurm_event.files */
     bool listed;

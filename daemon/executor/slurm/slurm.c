@@ -120,11 +120,25 @@ static struct slurm_attempt *attempt_new(struct slurm *x, const struct attempt_p
     return a;
 }
 
+static bool knows_program(const struct slurm *x, const char *folder)
+{
+    for (size_t i = 0; i < x->shapes.n; i++) {
+        if (strcmp(x->shapes.list[i]->folder, folder) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What it asks for, and what follows from that for all: which clusters to ask, how patient to be.
  */
 static void give_shape(struct slurm *x, struct slurm_attempt *a, const struct attempt_place *place)
 {
+    const bool is_known = knows_program(x, place->program_folder);
     a->shape = slurm_shape_number(&x->shapes, place, x->shim_path);
+    if (!is_known) {
+        file_job_sweep(x, place->program_folder);
+    }
     a->array = place->program->run.slurm.array;
     const struct slurm_shape *s = x->shapes.list[a->shape];
     int64_t grace_ms = s->grace_ms;

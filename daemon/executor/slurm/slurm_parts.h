@@ -79,6 +79,8 @@ void file_job_look(struct slurm *x, const struct slurm_act *act);
 void file_job_submit(struct slurm *x, const struct slurm_act *act);
 void file_job_end(struct slurm *x, const struct slurm_act *act);
 void file_job_forget(struct slurm *x, const struct slurm_act *act);
+/* Removes what earlier daemons have left in the program's jobs/. */
+void file_job_sweep(struct slurm *x, const char *program_folder);
 /* Of an attempt that the book does not know: answers with PROBE and what its folder says. */
 void file_job_probe(struct slurm *x, struct slurm_attempt *a);
 /* Of one that it knows: answers with PROBE and this hint. */

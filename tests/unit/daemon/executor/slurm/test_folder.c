@@ -157,6 +157,45 @@ static void test_written_again(void **state)
     member_release(&m);
 }
 
+/* What a daemon that died has left of batches that are over is removed; nothing else is. */
+static void test_sweep(void **state)
+{
+    struct slurm_member members[] = {member_make(0, 0), member_make(1, 1)};
+    char *jobs = path_join(scratch_folder, "jobs");
+    struct slurm_batch b = {.name = BATCH,
+                            .is_array = true,
+                            .jobs = jobs,
+                            .shim = "/opt/prereg-shim",
+                            .members = members,
+                            .n_members = 2};
+    struct slurm_batch one = {
+        .jobs = jobs, .shim = "/opt/shim", .members = members, .n_members = 1};
+    struct err err;
+    (void)state;
+    (void)snprintf(one.name, sizeof(one.name), "%s", IDS[0]);
+    assert_int_equal(slurm_batch_write(&b, &err), 0);
+    assert_int_equal(slurm_batch_write(&one, &err), 0);
+    scratch_put(jobs, "notes.list", "");
+    char *script = slurm_batch_script(jobs, BATCH);
+    char *script_of_one = slurm_batch_script(jobs, IDS[0]);
+    slurm_batch_sweep(jobs);
+    assert_int_equal(access(script_of_one, F_OK), 0);
+    scratch_put(members[0].folder, LAYOUT_EXIT, "{}");
+    slurm_batch_sweep(jobs);
+    assert_int_equal(access(script, F_OK), 0); /* the second one may be needed */
+    assert_int_not_equal(access(script_of_one, F_OK), 0);
+    assert_int_equal(slurm_folder_fence(members[1].folder, &err), 0);
+    slurm_batch_sweep(jobs);
+    assert_int_not_equal(access(script, F_OK), 0);
+    char *left = read_in(jobs, "notes.list");
+    free(left);
+    free(script);
+    free(script_of_one);
+    free(jobs);
+    member_release(&members[0]);
+    member_release(&members[1]);
+}
+
 /* Why a job has not begun: its shim's words, else the last ones of its script. */
 static void test_words(void **state)
 {
@@ -216,7 +255,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_array),       cmocka_unit_test(test_single),
         cmocka_unit_test(test_not_written), cmocka_unit_test(test_written_again),
-        cmocka_unit_test(test_words),       cmocka_unit_test(test_sight),
+        cmocka_unit_test(test_sweep),       cmocka_unit_test(test_words),
+        cmocka_unit_test(test_sight),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }
