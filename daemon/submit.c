@@ -111,7 +111,7 @@ static const struct {
     const char *cure;
 } BLOCKS[] = {
     {"failures", ERR_REFUSED,
-     "`preregctl resume` tries its cells again; where they fail rightly: `preregctl resume "
+     "`preregctl resume` tries its cells again; if they are expected to fail: `preregctl resume "
      "--accept-failures`"},
     {"apparatus", ERR_REFUSED, "`preregctl resume` makes the check again"},
     {"lock", ERR_LOCK,

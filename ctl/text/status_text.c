@@ -457,8 +457,8 @@ static void status_paused(struct strbuf *sb, const struct term *t, const cJSON *
     } else if (strcmp(by, "failures") == 0) {
         const char *id = answer_text(summary, "id", "");
         strbuf_addf(sb,
-                    "\n  No cell is given up: `preregctl explain` and `logs` of one show more, "
-                    "`preregctl resume %s` tries\n  them again. Where they fail rightly: "
+                    "\n  No cell is given up: `preregctl explain` and `preregctl logs` show more. "
+                    "`preregctl resume %s` tries\n  the cells again. If they are expected to fail: "
                     "`preregctl resume --accept-failures %s`.\n",
                     id, id);
     } else if (strcmp(by, "cancel") == 0) {
