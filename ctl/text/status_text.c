@@ -584,11 +584,17 @@ void status_list(struct strbuf *sb, const struct term *t, const cJSON *programs)
 void status_daemon(struct strbuf *sb, const struct term *t, const cJSON *ping)
 {
     const cJSON *slots = json_member(ping, "slots");
-    strbuf_addf(sb, "preregd %s, pid %lld%s%s%s%lld of %lld %s used\n",
+    const int64_t n_queued = answer_int(ping, "queued", 0);
+    strbuf_addf(sb, "preregd %s, pid %lld%s%s%s%lld of %lld %s used",
                 answer_text(ping, "version", "?"), (long long)answer_int(ping, "pid", 0), dot(t),
                 answer_text(ping, "state", "?"), dot(t), (long long)answer_int(slots, "used", 0),
                 (long long)answer_int(slots, "total", 0),
                 text_plural(answer_int(slots, "total", 0), "slot", "slots"));
+    if (n_queued > 0) {
+        strbuf_addf(sb, ", %lld %s in Slurm", (long long)n_queued,
+                    text_plural(n_queued, "attempt", "attempts"));
+    }
+    strbuf_addc(sb, '\n');
     const char *taken_over = answer_text(ping, "taken_over", NULL);
     if (taken_over != NULL) {
         strbuf_addf(sb, "the state folder was taken over %s\n", taken_over);

@@ -41,8 +41,9 @@ static cJSON *ping_json(const struct shell *sh)
     summary_put_time(o, "started", sh->started);
     json_put_int(o, "programs", answer_n_programs(sh));
     json_put_int(slots, "total", sh->config.slots > 0 ? sh->config.slots : sh->config.cores);
-    json_put_int(slots, "used", (int64_t)core_n_live(sh->core));
+    json_put_int(slots, "used", core_n_slots_used(sh->core));
     json_put(o, "slots", slots);
+    json_put_int(o, "queued", core_n_queued(sh->core));
     if (sh->tenure != NULL) {
         json_put_string(o, "database", sh->local);
         json_put_string(o, "taken_over", sh->taken_over);

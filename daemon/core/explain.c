@@ -299,6 +299,22 @@ size_t core_n_live(const struct core *c)
     return c->n_live;
 }
 
+uint32_t core_n_slots_used(const struct core *c)
+{
+    assert(c != NULL);
+    return c->used_slots;
+}
+
+uint32_t core_n_queued(const struct core *c)
+{
+    assert(c != NULL);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->cap_programs; i++) {
+        n += c->programs[i] != NULL ? c->programs[i]->n_queued : 0;
+    }
+    return n;
+}
+
 uint32_t core_n_waiting_for_gpus(const struct core *c, uint32_t program, struct strbuf *text)
 {
     assert(c != NULL);

@@ -86,5 +86,8 @@ bool core_wants_gpus(const struct core *core);
 
 /* Attempts alive now, over all programs. */
 size_t core_n_live(const struct core *core);
+/* Slots of this machine that are in use, and attempts that a queue has (Slurm). */
+uint32_t core_n_slots_used(const struct core *core);
+uint32_t core_n_queued(const struct core *core);
 
 #endif

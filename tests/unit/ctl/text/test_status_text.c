@@ -241,6 +241,23 @@ static void test_empty_answer(void **state)
     cJSON_Delete(no_cells);
 }
 
+/* Attempts that Slurm has take no slot here, and are named only where there are some. */
+static void test_daemon_line(void **state)
+{
+    (void)state;
+    cJSON *ping = parse("{\"pid\":7,\"version\":\"0.1.0\",\"state\":\"/s\",\"queued\":400,"
+                        "\"slots\":{\"total\":2,\"used\":1}}");
+    struct strbuf sb = STRBUF_INIT;
+    status_daemon(&sb, &utf8, ping);
+    assert_non_null(strstr(sb.buf, "1 of 2 slots used, 400 attempts in Slurm\n"));
+    cJSON_ReplaceItemInObjectCaseSensitive(ping, "queued", cJSON_CreateNumber(0));
+    strbuf_clear(&sb);
+    status_daemon(&sb, &utf8, ping);
+    assert_non_null(strstr(sb.buf, "1 of 2 slots used\n"));
+    strbuf_release(&sb);
+    cJSON_Delete(ping);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_colour_only_where_asked),
         cmocka_unit_test(test_paused_and_finished),
         cmocka_unit_test(test_empty_answer),
+        cmocka_unit_test(test_daemon_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

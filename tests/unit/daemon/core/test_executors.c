@@ -81,6 +81,8 @@ static void test_limits(void **state)
     assert_int_equal(driver_row(&d, 1).state, TASK_STARTING); /* here, beside three jobs */
     assert_int_equal(driver_row(&d, 3).state, TASK_READY);    /* one core */
     assert_int_equal(driver_row(&d, 8).state, TASK_STARTING);
+    assert_int_equal(core_n_slots_used(d.core), 1);
+    assert_int_equal(core_n_queued(d.core), 3); /* jobs take no slot of this machine */
     driver_release(&d);
 }
 
