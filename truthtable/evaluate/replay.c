@@ -33,12 +33,9 @@ int replay_run(const struct plan_program *p, const char *root, const char *recor
     *out = (struct table_verdict){.outcome = INDEX_NONE};
     evidence_init(&e, p);
     int rc = evidence_read_file(&e, records_path, LAYOUT_RECORDS_MAX, err);
-    if (rc == 0 && root == NULL) {
-        rc = plan_digest(p, hex, err);
-        root = hex;
-    }
-    if (rc == 0) {
-        rc = verdict_compute(&e, root, root, out, err);
+    if (rc == 0 && (root != NULL || (rc = plan_digest(p, hex, err)) == 0)) {
+        const char *of = root != NULL ? root : hex;
+        rc = verdict_compute(&e, of, of, out, err);
     }
     evidence_release(&e);
     return rc;

@@ -175,10 +175,7 @@ static int record_end(const cJSON *record, enum task_end *end, const char **caus
     const char *text = "done";
     *cause = NULL;
     int rc = json_opt_string(record, "end", &text, err);
-    if (rc == 0) {
-        rc = json_opt_string(record, "cause", cause, err);
-    }
-    if (rc != 0) {
+    if (rc != 0 || (rc = json_opt_string(record, "cause", cause, err)) != 0) {
         return rc;
     }
     if (strcmp(text, "done") == 0) {
@@ -226,16 +223,9 @@ int evidence_add_record(struct evidence *e, const cJSON *record, struct err *err
     const char *narrower = NULL;
     enum task_end end = TASK_END_DONE;
     int rc = json_get_string(record, "cell", &cell_name, err);
-    if (rc == 0) {
-        rc = json_get_string(record, "stage", &stage_name, err);
-    }
-    if (rc == 0) {
-        rc = record_end(record, &end, &cause, err);
-    }
-    if (rc == 0) {
-        rc = json_opt_string(record, "narrower", &narrower, err);
-    }
-    if (rc != 0) {
+    if (rc != 0 || (rc = json_get_string(record, "stage", &stage_name, err)) != 0 ||
+        (rc = record_end(record, &end, &cause, err)) != 0 ||
+        (rc = json_opt_string(record, "narrower", &narrower, err)) != 0) {
         return rc;
     }
     size_t cell = find_cell(e, cell_name);
@@ -268,17 +258,17 @@ int evidence_check_head(const struct evidence *e, const cJSON *head, const char 
     *label = "imported";
     int rc = json_get_int(head, "schema", 0, 1000, &schema, err);
     if (rc == 0 && schema != RECORDS_SCHEMA) {
-        rc = err_set(err, ERR_VERSION, "records of schema %lld; this reads %d", (long long)schema,
-                     RECORDS_SCHEMA);
+        return err_set(err, ERR_VERSION, "records of schema %lld; this reads %d", (long long)schema,
+                       RECORDS_SCHEMA);
     }
-    if (rc == 0) {
-        rc = json_get_string(head, "program", &name, err);
+    if (rc != 0 || (rc = json_get_string(head, "program", &name, err)) != 0) {
+        return rc;
     }
-    if (rc == 0 && strcmp(name, e->program->name) != 0) {
-        rc = err_set(err, ERR_INVALID, "records of program \"%.64s\", not of \"%s\"", name,
-                     e->program->name);
+    if (strcmp(name, e->program->name) != 0) {
+        return err_set(err, ERR_INVALID, "records of program \"%.64s\", not of \"%s\"", name,
+                       e->program->name);
     }
-    return rc == 0 ? json_opt_string(head, "label", label, err) : rc;
+    return json_opt_string(head, "label", label, err);
 }
 
 /* For records in memory; evidence_text.c reads files. */
@@ -287,18 +277,15 @@ int evidence_read_records(struct evidence *e, const cJSON *records, struct err *
     const char *label = NULL;
     const cJSON *list = NULL;
     int rc = evidence_check_head(e, records, &label, err);
-    if (rc == 0) {
-        rc = json_get_array(records, "records", &list, err);
+    if (rc != 0 || (rc = json_get_array(records, "records", &list, err)) != 0) {
+        return rc;
     }
     size_t i = 0;
-    for (const cJSON *r = rc == 0 ? list->child : NULL; r != NULL && rc == 0; r = r->next, i++) {
-        rc = evidence_add_record(e, r, err);
-        if (rc != 0) {
-            (void)err_wrap(err, "record %zu", i);
+    for (const cJSON *r = list->child; r != NULL; r = r->next, i++) {
+        if (evidence_add_record(e, r, err) != 0) {
+            return err_wrap(err, "record %zu", i);
         }
     }
-    if (rc == 0) {
-        e->label = arena_strdup(&e->arena, label);
-    }
-    return rc;
+    e->label = arena_strdup(&e->arena, label);
+    return 0;
 }

@@ -71,10 +71,7 @@ static int gather_result(struct evidence *e, const char *cells, size_t cell, siz
     /* A link to nothing is there: it named a result once. */
     if (lstat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR)) {
         rc = json_read_file_lax(path, LAYOUT_RESULT_MAX, &result, err);
-        if (rc == 0) {
-            rc = evidence_add_result(e, cell, stage, result, err);
-        }
-        if (rc == 0) {
+        if (rc == 0 && (rc = evidence_add_result(e, cell, stage, result, err)) == 0) {
             evidence_set_task(e, cell, stage, TASK_END_DONE, NULL);
         } else {
             rc = err_wrap(err, "%s", path);

@@ -276,14 +276,10 @@ static int write_whole(const struct folder_spec *spec, const struct import *im,
         goto out;
     }
     (void)chmod(temp, 0755); /* a report is made to be shown */
-    rc = fill(spec, temp, im, told, err);
-    if (rc == 0) {
-        rc = folder_check(spec, err); /* once more: reading took its time */
-    }
-    if (rc == 0) {
-        rc = dir_publish(temp, full, file_kind_at(full) == FILE_FOLDER, err);
-    }
-    if (rc != 0 && dir_remove(temp, &ignored) != 0) {
+    if (((rc = fill(spec, temp, im, told, err)) != 0 ||
+         (rc = folder_check(spec, err)) != 0 /* once more: reading took its time */ ||
+         (rc = dir_publish(temp, full, file_kind_at(full) == FILE_FOLDER, err)) != 0) &&
+        dir_remove(temp, &ignored) != 0) {
         (void)err_wrap(err, "%s is left behind", temp);
     }
 out:
@@ -302,15 +298,14 @@ int folder_write(const struct folder_spec *spec, struct import *im, struct table
     compare_times(spec, im);
     evidence_init(&e, spec->program);
     int rc = evidence_read_records(&e, im->records, err);
-    if (rc == 0) {
-        rc = verdict_compute(&e, spec->lock->root, spec->lock->root, out, err);
+    if (rc != 0 || (rc = verdict_compute(&e, spec->lock->root, spec->lock->root, out, err)) != 0) {
+        goto out;
     }
-    if (rc == 0) {
-        cJSON *provenance = provenance_json(&e, out);
-        const struct folder_facts told = {.verdict = out, .provenance = provenance};
-        rc = write_whole(spec, im, &told, err);
-        cJSON_Delete(provenance);
-    }
+    cJSON *provenance = provenance_json(&e, out);
+    const struct folder_facts told = {.verdict = out, .provenance = provenance};
+    rc = write_whole(spec, im, &told, err);
+    cJSON_Delete(provenance);
+out:
     evidence_release(&e);
     return rc;
 }

@@ -253,8 +253,7 @@ static int take_source(struct import *im, const struct map_source *source, struc
     cJSON *receipt = import_receipt(im, "results", source->results, &r.digest, r.n_bytes);
     json_put_string(receipt, "cell", im->program->cells[source->cell].name);
     put_origin(receipt, &r);
-    rc = take_stages(im, source, &r, receipt, err);
-    if (rc == 0) {
+    if ((rc = take_stages(im, source, &r, receipt, err)) == 0) {
         rc = check_groups(&r, receipt, err);
     }
 out:
@@ -310,16 +309,16 @@ static int take_record(struct import *im, const cJSON *record, const char *path,
         return err_set(err, ERR_INVALID, "%.80s/%.80s is not a task of %s", cell, stage,
                        im->program->name);
     }
-    if (im->owners[of_cell * im->program->n_stages + of_stage] != path) {
-        rc = claim(im, of_cell, of_stage, path, err);
-    } /* else twice in one file: undetermined, as in a verdict that is only printed */
-    if (rc == 0) {
-        cJSON *copy = json_copy(record);
-        cJSON_DeleteItemFromObjectCaseSensitive(copy, "from");
-        import_put_path(im, copy, "from", path);
-        json_push(im->list, copy);
+    /* Twice in one file: undetermined, as in a verdict that is only printed. */
+    if (im->owners[of_cell * im->program->n_stages + of_stage] != path &&
+        (rc = claim(im, of_cell, of_stage, path, err)) != 0) {
+        return rc;
     }
-    return rc;
+    cJSON *copy = json_copy(record);
+    cJSON_DeleteItemFromObjectCaseSensitive(copy, "from");
+    import_put_path(im, copy, "from", path);
+    json_push(im->list, copy);
+    return 0;
 }
 
 /* A file of replay's schema, read once: its digest, the proof that it is whole and of this program

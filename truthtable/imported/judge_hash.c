@@ -86,14 +86,15 @@ int judge_hashes(const cJSON *line, const char *text, size_t len, struct digest_
         *has_hashes = *has_hashes && stored[i] != NULL;
     }
     int rc = stored[0] == NULL ? 0 : check_doc(stored[0], text, len, err);
-    if (rc == 0 && stored[1] != NULL && prompt != NULL) {
-        rc = compare("prompt_hash", stored[1], prompt, strlen(prompt), err);
-    }
-    if (rc == 0 && stored[2] != NULL) {
-        rc = check_target(stored[2], json_member(line, "target"), err);
+    if (rc != 0 ||
+        (stored[1] != NULL && prompt != NULL &&
+         (rc = compare("prompt_hash", stored[1], prompt, strlen(prompt), err)) != 0) ||
+        (stored[2] != NULL &&
+         (rc = check_target(stored[2], json_member(line, "target"), err)) != 0)) {
+        return rc;
     }
     for (size_t i = 0; i < 3 && *has_hashes; i++) {
         digest_add(all, stored[i], strlen(stored[i]));
     }
-    return rc;
+    return 0;
 }

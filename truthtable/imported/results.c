@@ -150,8 +150,8 @@ static int take_count(struct results_entry *e, const cJSON *obj, const char *key
     int rc = json_get_int(obj, key, 0, RESULTS_ITEMS_MAX, &n, err);
     /* Two places that disagree: one of them is wrong, and nothing says which. */
     if (rc == 0 && e->has_n && e->n != n) {
-        rc = err_set(err, ERR_CORRUPT, "\"%s\" is %lld, elsewhere in the file it is %lld items",
-                     key, (long long)n, (long long)e->n);
+        return err_set(err, ERR_CORRUPT, "\"%s\" is %lld, elsewhere in the file it is %lld items",
+                       key, (long long)n, (long long)e->n);
     }
     e->has_n = e->has_n || rc == 0;
     e->n = n;
@@ -189,16 +189,13 @@ static int take_entry(struct imported_results *r, struct results_entry *e, const
         return err_set(err, ERR_SYNTAX, "is not an object");
     }
     int rc = take_metrics(r, e, obj, err);
-    if (rc == 0 && cJSON_IsObject(counts)) {
-        rc = take_count(e, counts, "effective", err);
+    if (rc != 0 ||
+        (cJSON_IsObject(counts) && (rc = take_count(e, counts, "effective", err)) != 0) ||
+        (rc = take_count(e, obj, "sample_len", err)) != 0 ||
+        (rc = take_count(e, obj, "samples", err)) != 0) {
+        return rc;
     }
-    if (rc == 0) {
-        rc = take_count(e, obj, "sample_len", err);
-    }
-    if (rc == 0) {
-        rc = take_count(e, obj, "samples", err);
-    }
-    return rc == 0 ? take_members(r, e, err) : rc;
+    return take_members(r, e, err);
 }
 
 static int by_task(const void *a, const void *b)
@@ -399,10 +396,10 @@ int results_parse(struct imported_results *r, const char *text, size_t len, cons
     arena_init(&r->arena);
     r->path = arena_strdup(&r->arena, path);
     int rc = json_parse_lax(text, len, &r->json, err);
-    if (rc == 0) {
-        rc = take_all(r, err);
+    if (rc != 0 || (rc = take_all(r, err)) != 0) {
+        return err_wrap(err, "%s", path);
     }
-    return rc == 0 ? 0 : err_wrap(err, "%s", path);
+    return 0;
 }
 
 /* The digest is of the very bytes that were parsed. */

@@ -118,10 +118,7 @@ static int place_line(struct samples *s, const cJSON *line, size_t *filter, stru
     int64_t doc = 0;
     const char *name = NULL;
     int rc = json_get_int(line, "doc_id", 0, SAMPLES_DOCS_MAX - 1, &doc, err);
-    if (rc == 0) {
-        rc = json_opt_string(line, "filter", &name, err);
-    }
-    if (rc != 0) {
+    if (rc != 0 || (rc = json_opt_string(line, "filter", &name, err)) != 0) {
         return rc;
     }
     grow_seen(s, (size_t)doc);
@@ -216,25 +213,24 @@ static int count_presence(const struct samples *s, struct samples_metric *m, con
 static int take_values(struct samples *s, const cJSON *line, size_t filter, struct err *err)
 {
     const cJSON *names = json_member(line, "metrics");
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < s->task->n_metrics; i++) {
+    for (size_t i = 0; i < s->task->n_metrics; i++) {
         struct samples_metric *m = &s->metrics[i];
         const cJSON *v = json_member(line, m->of->name);
         enum judged how = JUDGED_NOT;
         if (strcmp(m->of->filter, s->filters[filter]) != 0) {
             continue;
         }
-        rc = count_presence(s, m, v, names, err);
-        if (rc == 0 && v != NULL) {
-            rc = take_stored(m, v, err);
-        }
-        if (rc == 0 && v != NULL) {
+        int rc = count_presence(s, m, v, names, err);
+        if (rc == 0 && v != NULL && (rc = take_stored(m, v, err)) == 0) {
             rc = judge_metric(line, s->task->config, m->of->name, &how, err);
+        }
+        if (rc != 0) {
+            return rc;
         }
         /* For the receipt: how many values follow from answers. */
         m->n_recomputed += how == JUDGED_RIGHT ? 1 : 0;
     }
-    return rc;
+    return 0;
 }
 
 /* The order matters for messages only: the first fault of a line is reported. */
@@ -247,18 +243,13 @@ int samples_line(struct samples *s, const cJSON *line, const char *text, size_t 
         return err_set(err, ERR_SYNTAX, "is not an object");
     }
     int rc = place_line(s, line, &filter, err);
-    if (rc == 0) {
-        rc = judge_hashes(line, text, len, &s->hashes, &has_hashes, err);
-    }
-    if (rc == 0) {
-        rc = judge_filtered(line, err);
-    }
-    if (rc == 0) {
-        rc = take_values(s, line, filter, err);
+    if (rc != 0 || (rc = judge_hashes(line, text, len, &s->hashes, &has_hashes, err)) != 0 ||
+        (rc = judge_filtered(line, err)) != 0 || (rc = take_values(s, line, filter, err)) != 0) {
+        return rc;
     }
     s->all_hashes = s->all_hashes && has_hashes;
     s->n_lines++;
-    return rc;
+    return 0;
 }
 
 /* ---- the file ---- */

@@ -129,8 +129,8 @@ int samples_compare(const struct samples *s, struct err *err)
         return err_set(err, ERR_REFUSED, "no sample in it");
     }
     int rc = compare_counts(s, err);
-    if (rc == 0) {
-        rc = compare_hashes(s, err);
+    if (rc != 0 || (rc = compare_hashes(s, err)) != 0) {
+        return rc;
     }
     for (size_t i = 0; rc == 0 && i < s->task->n_metrics; i++) {
         rc = compare_metric(s, &s->metrics[i], err);

@@ -123,10 +123,8 @@ static int read_cell(const struct items *it, const struct plan_measure *m, size_
     struct items_stream s;
     items_stream_init(&s, m->metric, it->cluster, items_table_take, table);
     int rc = items_named(folder, &path, &said, err);
-    if (rc == 0) {
-        rc = items_file_read(&s, path, &found, err);
-    }
-    if (rc == 0 && !digest_equal(&said, &found)) {
+    if (rc == 0 && (rc = items_file_read(&s, path, &found, err)) == 0 &&
+        !digest_equal(&said, &found)) {
         rc = err_set(err, ERR_CORRUPT, "items.jsonl is not the one the result is of");
     }
     if (rc != 0) {

@@ -90,13 +90,13 @@ static int read_line(const struct items_stream *s, const cJSON *o, bool *header,
         return 0;
     }
     int rc = json_get_int(o, "item", 0, JSON_INT_MAX, &out->item, err);
-    if (rc == 0 && s->cluster != NULL) {
-        rc = read_cluster(json_member(o, s->cluster), out, err);
+    if (rc != 0 ||
+        (s->cluster != NULL && (rc = read_cluster(json_member(o, s->cluster), out, err)) != 0)) {
+        return rc;
     }
-    if (rc == 0 && json_member(o, "fault") == NULL) {
-        rc = read_value(json_member(o, s->metric), s->metric, out, err);
-    }
-    return rc;
+    return json_member(o, "fault") == NULL
+               ? read_value(json_member(o, s->metric), s->metric, out, err)
+               : 0;
 }
 
 /* Parses the collected line and hands it on. */
@@ -107,10 +107,7 @@ static int take_line(struct items_stream *s, struct err *err)
     bool header = false;
     s->n_lines++;
     int rc = json_parse_lax(s->line.buf, s->line.len, &o, err);
-    if (rc == 0) {
-        rc = read_line(s, o, &header, &line, err);
-    }
-    if (rc == 0 && !header) {
+    if (rc == 0 && (rc = read_line(s, o, &header, &line, err)) == 0 && !header) {
         rc = s->take(s->ctx, &line, err);
     }
     cJSON_Delete(o);

@@ -127,16 +127,15 @@ int report_write(const char *folder, const char *out, struct err *err)
     struct report_model model;
     char *to = out == NULL ? path_join(folder, LAYOUT_REPORT) : path_join(out, "");
     int rc = report_model_read(&model, folder, err);
-    if (rc == 0) {
-        rc = out == NULL ? dir_make_below(folder, to, false, err) : dir_make(to, 0755, err);
+    if (rc != 0 || (rc = out == NULL ? dir_make_below(folder, to, false, err)
+                                     : dir_make(to, 0755, err)) != 0) {
+        goto release;
     }
-    if (rc == 0) {
-        add_instruments(&model, folder, to);
-        rc = write_pages(&model, to, err);
-    }
-    if (rc == 0) {
+    add_instruments(&model, folder, to);
+    if ((rc = write_pages(&model, to, err)) == 0) {
         rc = write_sums(to, err);
     }
+release:
     report_model_release(&model);
     free(to);
     return rc;

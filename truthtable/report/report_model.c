@@ -52,10 +52,7 @@ static int read_program(struct report_model *m, const char *folder, struct err *
     struct diag diag;
     diag_init(&diag, path);
     int rc = program_load(path, &m->program, &diag, err);
-    if (rc == 0) {
-        rc = lock_read_amended(folder, &m->lock, err);
-    }
-    if (rc == 0) {
+    if (rc == 0 && (rc = lock_read_amended(folder, &m->lock, err)) == 0) {
         /* The plan alone: data and workers may be gone when a report is written again. */
         rc = lock_verify(m->program, m->lock, LOCK_PLAN, NULL, NULL, err);
     }
