@@ -5,7 +5,6 @@
  * ratio.
  */
 #include <math.h>
-#include <string.h>
 
 #include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
@@ -15,27 +14,19 @@
 #include "truthtable/report/verdict_words.h"
 
 #define ROWS_MAX ((size_t)60)
-#define SIGMA    "\xcf\x83"
 #define CHI2     "\xcf\x87\xc2\xb2"
 
-/* The part of a row is one error of the measure: paired, or in clusters. */
-static void error_mean(const struct doc_slot *s)
+/* A row is one error of a measure, paired or in clusters; its part is the measure. */
+static void measure_cell(const struct doc_slot *s)
 {
-    const cJSON *error = json_part(s);
-    show_estimate(s, member_number(error, "mean"), member_number(error, "se"));
-}
-
-static void error_interval(const struct doc_slot *s)
-{
-    show_interval(s, json_part(s));
+    show_short(s, json_part(s), s->column->key, s->column->n);
 }
 
 /* The measure's reason explains more than that of one error. */
 static void error_why(const struct doc_slot *s)
 {
-    const struct json_row *r = s->row;
-    s->cell->text = words_or_empty(r->of, "why")[0] != '\0' ? words_or_empty(r->of, "why")
-                                                            : words_or_empty(r->part, "why");
+    const char *of_measure = words_or_empty(json_part(s), "why");
+    s->cell->text = of_measure[0] != '\0' ? of_measure : words_or_empty(json_of(s), "why");
 }
 
 /* A second row for clusters, where they were declared. */
@@ -43,11 +34,11 @@ void show_items(struct doc *d, const struct report_model *m, const cJSON *instru
 {
     static const struct doc_column columns[] = {
         JSON_LABEL("Measure"),
-        JSON_SHORT("Items", "n_items", 9),
-        JSON_SHORT("Pairs of cells", "n_pairs", 9),
-        JSON_SHORT("Left out", "left_out", 9),
-        COLUMN("Difference", ALIGN_NUMBER, error_mean),
-        COLUMN("95 % interval", ALIGN_NUMBER, error_interval),
+        {"Items", ALIGN_NUMBER, measure_cell, "n_items", 9, NULL},
+        {"Pairs of cells", ALIGN_NUMBER, measure_cell, "n_pairs", 9, NULL},
+        {"Left out", ALIGN_NUMBER, measure_cell, "left_out", 9, NULL},
+        JSON_ESTIMATE("Difference", "mean"),
+        JSON_INTERVAL("95 % interval"),
         COLUMN("Remark", ALIGN_TEXT, error_why),
     };
     struct arena *a = &d->arena;
@@ -66,13 +57,13 @@ void show_items(struct doc *d, const struct report_model *m, const cJSON *instru
     {
         const char *name = words_member(measure, "measure");
         const cJSON *clustered = member(measure, "clustered");
-        const struct json_row paired = {name, measure, member(measure, "paired")};
+        const struct json_row paired = {name, member(measure, "paired"), measure};
         doc_row(d, t, &paired);
         /* Only if clusters were declared. */
         if (cluster != NULL && cJSON_IsObject(clustered)) {
             const char *label = arena_printf(a, "%s, in %s clusters by %s", name,
                                              words_count(a, clustered, "n_clusters"), cluster);
-            doc_row(d, t, &(struct json_row){label, measure, clustered});
+            doc_row(d, t, &(struct json_row){label, clustered, measure});
         }
     }
 }
@@ -85,7 +76,7 @@ static void end_cell(const struct doc_slot *s)
     double score = member_number(end, "score");
     double z = member_number(end, "z");
     /* The margin in brackets behind the score. */
-    const char *margin = isfinite(z) ? arena_printf(a, " (%s" SIGMA ")", fmt_signed(a, z, 2)) : "";
+    const char *margin = isfinite(z) ? arena_printf(a, " (%s)", fmt_sigma(a, z, 2)) : "";
     doc_number(s,
                isfinite(score) ? arena_printf(a, "%s%s", fmt_fixed(a, score, 4), margin) : FMT_NONE,
                score);

@@ -70,8 +70,7 @@ void show_short(const struct doc_slot *s, const cJSON *obj, const char *key, int
 void show_flag(const struct doc_slot *s, const cJSON *obj, const char *key,
                const struct show_words *words)
 {
-    const cJSON *v = member(obj, key);
-    int flag = cJSON_IsTrue(v) ? 1 : cJSON_IsFalse(v) ? 0 : -1;
+    const int flag = json_flag(member(obj, key));
     s->cell->text = flag == 1 ? words->yes : flag == 0 ? words->no : words->unknown;
     doc_flag(s, "value", flag);
 }

@@ -26,6 +26,12 @@ static inline const cJSON *json_part(const struct doc_slot *s)
     return ((const struct json_row *)s->row)->part;
 }
 
+/* A member that is true or false: 1, 0; else -1. */
+static inline int json_flag(const cJSON *v)
+{
+    return cJSON_IsTrue(v) ? 1 : cJSON_IsFalse(v) ? 0 : -1;
+}
+
 doc_fill_fn json_cell_label;
 doc_fill_fn json_cell_text;
 doc_fill_fn json_cell_words;    /* a text; nothing where there is none */

@@ -2,7 +2,6 @@
  * could be read while cells ran. Everything comes from the verdict's gates and records; a list
  * names the first few and counts the rest. */
 #include <math.h>
-#include <string.h>
 
 #include "prereg/program/input_reads.h"
 #include "truthtable/report/document/fmt.h"

@@ -9,6 +9,7 @@
 #include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/report_apparatus.h"
+#include "truthtable/report/sections/json_columns.h"
 #include "truthtable/report/sections/row_columns.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
@@ -49,12 +50,6 @@ static void reading_then_cell(const struct doc_slot *s)
     doc_datum(s, "amendment", ((const struct check_row *)s->row)->amendment);
 }
 
-/* The flag of a member that may be missing. */
-static int flag_of(const cJSON *holds)
-{
-    return cJSON_IsTrue(holds) ? 1 : cJSON_IsFalse(holds) ? 0 : -1;
-}
-
 /* What a reference model scored. */
 static struct row_cell came(struct arena *a, double v)
 {
@@ -66,7 +61,7 @@ static struct check_row row_of_check(struct arena *a, const struct report_model 
                                      const struct plan_apparatus *declared)
 {
     const cJSON *check = report_check(m, declared->name);
-    const int holds = flag_of(member(check, "holds"));
+    const int holds = json_flag(member(check, "holds"));
     const size_t n_attempts = member_count(check, "attempts");
     const char *why = member_text(check, "why");
     return (struct check_row){
@@ -95,7 +90,7 @@ static struct check_row row_of_attempt(struct arena *a, const cJSON *check, cons
     const cJSON *result = report_check_result(check, attempt);
     const double v =
         result == NULL ? member_number(attempt, "came") : member_number(result, "value");
-    const int holds = flag_of(member(result, "holds"));
+    const int holds = json_flag(member(result, "holds"));
     const bool is_declared = result == NULL && fixed != NULL;
     struct check_row row = {
         .check = words_member(check, "name"),

@@ -130,21 +130,13 @@ static const char *how_it_ended(struct arena *a, const cJSON *attempt)
     return isfinite(code) ? arena_printf(a, "exit code %.0f", code) : "no exit seen";
 }
 
-/* The object of a row is a task, its part an attempt. */
-static void attempt_no(const struct doc_slot *s)
-{
-    s->cell->text = words_count(s->arena, json_part(s), s->column->key);
-}
-
-static void attempt_cause(const struct doc_slot *s)
-{
-    s->cell->text = member_text(json_part(s), s->column->key);
-}
-
-static void attempt_end(const struct doc_slot *s)
-{
-    s->cell->text = how_it_ended(s->arena, json_part(s));
-}
+/* A task, and one of its attempts. */
+struct early_row {
+    struct json_row task;
+    const char *no;
+    const char *cause;
+    const char *how;
+};
 
 /* Attempts without a result, with their cause and the task's final state. */
 static void add_ended_early(struct doc *d, const struct report_model *m)
@@ -152,9 +144,9 @@ static void add_ended_early(struct doc *d, const struct report_model *m)
     static const struct doc_column columns[] = {
         JSON_TEXT("Cell", "cell"),
         JSON_TEXT("Stage", "stage"),
-        {"No.", ALIGN_NUMBER, attempt_no, "no", 0, NULL},
-        {"Cause", ALIGN_TEXT, attempt_cause, "cause", 0, NULL},
-        COLUMN("How it ended", ALIGN_TEXT, attempt_end),
+        ROW_FIGURE("No.", row_cell_text, struct early_row, no),
+        ROW_TEXT("Cause", struct early_row, cause),
+        ROW_TEXT("How it ended", struct early_row, how),
         JSON_TEXT("Task, in the end", "end"),
     };
     struct doc_table *t = NULL;
@@ -172,7 +164,11 @@ static void add_ended_early(struct doc *d, const struct report_model *m)
                               "Every attempt that did not end with a result.", columns,
                               ARRAY_LEN(columns));
             }
-            doc_row(d, t, &(struct json_row){.of = task, .part = attempt});
+            const struct early_row row = {{.of = task},
+                                          words_count(&d->arena, attempt, "no"),
+                                          member_text(attempt, "cause"),
+                                          how_it_ended(&d->arena, attempt)};
+            (void)doc_row(d, t, &row);
         }
     }
     if (t == NULL) {

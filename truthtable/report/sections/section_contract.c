@@ -20,13 +20,24 @@
 
 struct fact_row {
     const char *name;
-    double *values; /* [condition]; NAN: unknown */
+    const char *label; /* with spaces for underscores */
+    double *values;    /* [condition]; NAN: unknown */
 };
 
 struct contract_facts {
     struct fact_row facts[FACTS_MAX];
     size_t n;
 };
+
+/* A fact's name with spaces for underscores. */
+static const char *fact_label(struct arena *a, const char *name)
+{
+    char *label = arena_strdup(a, name);
+    for (char *c = label; *c != '\0'; c++) {
+        *c = *c == '_' ? ' ' : *c;
+    }
+    return label;
+}
 
 /* Finds or adds a row of facts; NULL beyond FACTS_MAX. */
 static struct fact_row *fact_add(struct contract_facts *k, struct arena *a,
@@ -43,6 +54,7 @@ static struct fact_row *fact_add(struct contract_facts *k, struct arena *a,
     }
     struct fact_row *f = &k->facts[k->n++];
     f->name = name;
+    f->label = fact_label(a, name);
     f->values = arena_array(a, p->n_conditions, sizeof(*f->values));
     for (size_t c = 0; c < p->n_conditions; c++) {
         f->values[c] = (double)NAN;
@@ -149,16 +161,6 @@ static const char *spread_text(struct arena *a, const struct fact_row *f, size_t
                : arena_printf(a, "differs, up to \xc3\x97\xc2\xa0%s", fmt_short(a, ratio, 3));
 }
 
-/* A fact's name with spaces for underscores. */
-static const char *fact_label(struct arena *a, const char *name)
-{
-    char *label = arena_strdup(a, name);
-    for (char *c = label; *c != '\0'; c++) {
-        *c = *c == '_' ? ' ' : *c;
-    }
-    return label;
-}
-
 /* Bytes as such, whole numbers grouped, others with four digits. */
 static const char *fact_value(struct arena *a, const char *name, double v)
 {
@@ -235,11 +237,6 @@ static void show_fact(const struct doc_slot *s, const struct fact_row *f, size_t
 }
 
 /* Where facts are rows, a column is about the condition `n`. */
-static void fact_label_cell(const struct doc_slot *s)
-{
-    s->cell->text = fact_label(s->arena, ((const struct fact_row *)s->row)->name);
-}
-
 static void fact_cell(const struct doc_slot *s)
 {
     show_fact(s, s->row, (size_t)s->column->n);
@@ -255,7 +252,7 @@ static void add_wide(struct doc *d, const struct plan_program *p, const struct c
                      const char *id, const char *caption)
 {
     const struct groups g = groups_of(p, k);
-    static const struct doc_column fact = COLUMN("Fact", ALIGN_TEXT, fact_label_cell);
+    static const struct doc_column fact = ROW_TEXT("Fact", struct fact_row, label);
     struct doc_columns columns = doc_columns(d, &fact, 1);
     for (size_t c = 0; c < g.n; c++) {
         doc_column_add(d, &columns, group_label(&d->arena, p, k, g.first[c]), fact_cell)->n =
@@ -293,7 +290,7 @@ static void add_long(struct doc *d, const struct plan_program *p, const struct c
     for (size_t i = 0; i < k->n; i++) {
         const struct fact_row *f = &k->facts[i];
         if (!is_equal(f, p->n_conditions)) {
-            doc_column_add(d, &columns, fact_label(&d->arena, f->name), condition_cell)->of = f;
+            doc_column_add(d, &columns, f->label, condition_cell)->of = f;
         }
     }
     /* Everything is equal: the sentence above the table has said so. */
@@ -367,8 +364,7 @@ static void add_values(struct doc *d, const struct plan_program *p, const struct
     const char *values[FACTS_MAX];
     for (size_t i = 0; i < k->n; i++) {
         const struct fact_row *f = &k->facts[i];
-        values[i] =
-            arena_printf(a, "%s %s", fact_label(a, f->name), fact_value(a, f->name, f->values[0]));
+        values[i] = arena_printf(a, "%s %s", f->label, fact_value(a, f->name, f->values[0]));
     }
     doc_paragraph(d, "Stage %s: the same in all %zu conditions: %s.", stage, p->n_conditions,
                   words_join(a, values, k->n, ", "));

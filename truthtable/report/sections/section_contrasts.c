@@ -4,7 +4,6 @@
  * place says why, and the favored side is put in brackets.
  */
 #include <math.h>
-#include <string.h>
 
 #include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"

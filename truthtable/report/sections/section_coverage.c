@@ -3,7 +3,6 @@
  * Counts are the verdict's; causes by stage come from provenance.json. Planned = done + blocked +
  * never run holds in every row, so nothing can be lost silently.
  */
-#include <math.h>
 #include <string.h>
 
 #include "base/xalloc.h"

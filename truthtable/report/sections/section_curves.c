@@ -7,7 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/document/plot.h"
 #include "truthtable/report/sections/sections.h"

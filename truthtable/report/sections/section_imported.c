@@ -3,7 +3,6 @@
  * record was made from, with what could be recomputed of it, its digest, and whether the plan was
  * locked before the import. The facts are those of imported.json.
  */
-#include <math.h>
 #include <string.h>
 
 #include "base/xalloc.h"

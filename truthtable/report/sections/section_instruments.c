@@ -3,7 +3,6 @@
  * words what all have in common (title, standing, reading, reason); the show_*.c files show what is
  * particular to a kind. A kind from a later version is named without a picture.
  */
-#include <math.h>
 #include <string.h>
 
 #include "base/xalloc.h"

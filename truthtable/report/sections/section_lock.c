@@ -3,9 +3,7 @@
  * commit and time stamp. The signature is checked against the key that it names; everything that
  * needs a judgment of trust is left to `preregctl verify`.
  */
-#include <string.h>
 
-#include "truthtable/report/document/fmt.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 

@@ -3,7 +3,6 @@
  * Surprisal and Brier score are the verdict's; without a bound outcome nothing is scored.
  */
 #include <math.h>
-#include <string.h>
 
 #include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"

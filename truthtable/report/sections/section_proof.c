@@ -6,7 +6,6 @@
 #include <math.h>
 
 #include "base/xalloc.h"
-#include "truthtable/report/document/fmt.h"
 #include "truthtable/report/sections/json_columns.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"

@@ -2,8 +2,6 @@
  * The section "The record": assurance, digests and the settings of the run. It ends the report with
  * what a reader needs to check everything else: the journal's head and every digest of the lock.
  */
-#include <math.h>
-#include <string.h>
 
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/sections/sections.h"

@@ -6,9 +6,13 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "truthtable/report/sections/json_columns.h"
 #include "truthtable/report/sections/row_columns.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
+
+#define VOIDS   "voids the comparison"
+#define FLAGGED "is flagged"
 
 struct validity_row {
     const char *name;
@@ -19,31 +23,21 @@ struct validity_row {
     const char *why;
 };
 
-/* What failing a condition means. */
-static const char *on_fail_words(bool voids)
-{
-    return voids ? "voids the comparison" : "is flagged";
-}
-
 /* A failed condition on timings is flagged even where it would void, because the verdict does not
  * read it. */
 static void add_condition(struct doc *d, struct doc_table *t, const cJSON *v, bool timing)
 {
-    const cJSON *holds = member(v, "holds");
-    const bool held = cJSON_IsTrue(holds);
+    const int holds = json_flag(member(v, "holds"));
     const bool voids = strcmp(words_member(v, "on_fail"), "void") == 0;
     const struct validity_row row = {
         .name = member_text(v, "name"),
         .condition = member_text(v, "condition"),
-        .on_fail = on_fail_words(voids),
+        .on_fail = voids ? VOIDS : FLAGGED,
         .rests_on = timing ? "timings" : "records",
-        .reading = row_holds(held                   ? 1
-                             : cJSON_IsFalse(holds) ? 0
-                                                    : -1,
-                             "unknown"),
-        .why = held ? "" : words_or_empty(v, "why"),
+        .reading = row_holds(holds, "unknown"),
+        .why = holds == 1 ? "" : words_or_empty(v, "why"),
     };
-    doc_row(d, t, &row)->tone = held ? TONE_PLAIN : voids && !timing ? TONE_BAD : TONE_WARN;
+    doc_row(d, t, &row)->tone = holds == 1 ? TONE_PLAIN : voids && !timing ? TONE_BAD : TONE_WARN;
 }
 
 /* Without provenance.json, conditions on timings were never evaluated. */
@@ -52,7 +46,7 @@ static void add_unread(struct doc *d, const struct report_model *m, struct doc_t
     for (size_t i = 0; i < m->program->n_validity; i++) {
         const struct plan_validity *v = &m->program->validity[i];
         const struct validity_row row = {
-            v->name,   v->condition.text,    on_fail_words(v->on_fail == ON_FAIL_VOID),
+            v->name,   v->condition.text,    v->on_fail == ON_FAIL_VOID ? VOIDS : FLAGGED,
             "timings", {.text = "not read"}, "there is no provenance.json"};
         if (v->timing) {
             doc_row(d, t, &row)->tone = TONE_WARN;
