@@ -18,33 +18,6 @@
 #include "prereg/lock/imported.h"
 #include "truthtable/report/report_apparatus.h"
 
-/* NULL in, NULL out: chains of lookups need no checks between them. */
-const cJSON *member(const cJSON *obj, const char *key)
-{
-    return obj == NULL ? NULL : json_member(obj, key);
-}
-
-/* Arrays and objects have a length. */
-size_t member_count(const cJSON *obj, const char *key)
-{
-    const cJSON *m = member(obj, key);
-    return cJSON_IsArray(m) || cJSON_IsObject(m) ? (size_t)cJSON_GetArraySize(m) : 0;
-}
-
-/* NAN means absent, null and any other type alike. */
-double member_number(const cJSON *obj, const char *key)
-{
-    const cJSON *m = member(obj, key);
-    return cJSON_IsNumber(m) ? m->valuedouble : (double)NAN;
-}
-
-/* NULL for anything that is not a text. */
-const char *member_text(const cJSON *obj, const char *key)
-{
-    const cJSON *m = member(obj, key);
-    return cJSON_IsString(m) ? m->valuestring : NULL;
-}
-
 /* The plan must be the one that the lock covers, amendments included. */
 static int read_program(struct report_model *m, const char *folder, struct err *err)
 {

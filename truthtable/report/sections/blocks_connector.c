@@ -23,7 +23,7 @@ static const char *percent(struct arena *a, double share)
     return isfinite(share) ? arena_printf(a, "%s %%", fmt_signed(a, share * 100, 1)) : FMT_NONE;
 }
 
-struct rung {
+struct rung_row {
     struct json_row json; /* the object that says what it shows */
     const char *reads;
     const char *favours;
@@ -43,9 +43,9 @@ static void add_ladder(struct doc *d, const cJSON *instrument)
     static const struct show_words words = {"shows a difference", "shows none", "undetermined"};
     static const struct doc_column columns[] = {
         JSON_LABEL("Rung"),
-        ROW_TEXT("It reads", struct rung, reads),
+        ROW_TEXT("It reads", struct rung_row, reads),
         JSON_FLAG("Shows", "shows", &words),
-        ROW_TEXT("Favours", struct rung, favours),
+        ROW_TEXT("Favours", struct rung_row, favours),
     };
     struct arena *a = &d->arena;
     const cJSON *loss = member(instrument, "loss");
@@ -60,7 +60,7 @@ static void add_ladder(struct doc *d, const cJSON *instrument)
     const cJSON *clears = member(benchmarks, "clears_any");
     /* A gap that does not show favors neither arm. */
     const bool loss_shows = cJSON_IsTrue(member(loss, "shows"));
-    const struct rung rungs[] = {
+    const struct rung_row rungs[] = {
         {.json = {.label = "2 \xc2\xb7 benchmarks", .of = benchmarks},
          .reads = cJSON_IsTrue(clears)    ? "benchmarks; some clear their floors"
                   : cJSON_IsFalse(clears) ? "benchmarks; none clears its floor"

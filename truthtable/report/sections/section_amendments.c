@@ -68,7 +68,7 @@ static bool is_post_hoc(const cJSON *amendment)
 }
 
 /* An amendment, or one of its changes. */
-struct amendment_row {
+struct chain_row {
     struct json_row json;
     const char *known;
     struct row_cell signer;
@@ -85,10 +85,10 @@ static void add_list(struct doc *d, const struct report_model *m)
     static const struct doc_column columns[] = {
         JSON_COUNT("No.", "number"),
         JSON_TEXT("When", "time"),
-        ROW_TEXT("What was known then", struct amendment_row, known),
+        ROW_TEXT("What was known then", struct chain_row, known),
         JSON_TEXT("Reason, as given", "reason"),
-        ROW_TONED("Signed by", struct amendment_row, signer),
-        ROW_TEXT("Head after it", struct amendment_row, head),
+        ROW_TONED("Signed by", struct chain_row, signer),
+        ROW_TEXT("Head after it", struct chain_row, head),
     };
     struct doc_table *t = doc_table(d, "amendments",
                                     "The amendments, each a link of the chain that leads from the "
@@ -100,7 +100,7 @@ static void add_list(struct doc *d, const struct report_model *m)
     cJSON_ArrayForEach(amendment, m->amendments)
     {
         const bool fails = m->trust.amendments[i].state == SIGNATURE_FAILS;
-        const struct amendment_row row = {
+        const struct chain_row row = {
             .json = {.of = amendment},
             .known = level_words(&d->arena, amendment),
             .signer = {.text = signer_of(&d->arena, m, i++), .tone = fails ? TONE_BAD : TONE_PLAIN},
@@ -133,10 +133,10 @@ static void add_changes(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {
         JSON_COUNT("No.", "number"),
-        ROW_TEXT("Value", struct amendment_row, path),
-        ROW_TEXT("From", struct amendment_row, from),
-        ROW_TEXT(ARROW " To", struct amendment_row, to),
-        ROW_FLAG("Standing", "post_hoc", struct amendment_row, standing),
+        ROW_TEXT("Value", struct chain_row, path),
+        ROW_TEXT("From", struct chain_row, from),
+        ROW_TEXT(ARROW " To", struct chain_row, to),
+        ROW_FLAG("Standing", "post_hoc", struct chain_row, standing),
     };
     struct doc_table *t = doc_table(d, "amendment-changes", "What they changed, value by value.",
                                     columns, ARRAY_LEN(columns));
@@ -147,7 +147,7 @@ static void add_changes(struct doc *d, const struct report_model *m)
         cJSON_ArrayForEach(change, member(amendment, "changes"))
         {
             const bool post_hoc = amendment_change_is_post_hoc(amendment, change);
-            const struct amendment_row row = {
+            const struct chain_row row = {
                 .json = {.of = amendment},
                 .path = path_of(&d->arena, change),
                 .from = value_of(&d->arena, change, "from"),
