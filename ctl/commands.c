@@ -53,7 +53,7 @@ const struct ctl_command ctl_commands[] = {
      "that\n"
      "are damaged, with what to do. Without a daemon the state folder is read.",
      CTL_JSON | CTL_HOST, 0, 0, cmd_programs},
-    {"disk", "[PROGRAM]", "what takes up space on the disk, and what would free it",
+    {"disk", "[PROGRAM]", "what uses the disk, and what would free it",
      "Per program and kind: checkpoints, artifacts, items, logs and the rest; what can be freed, "
      "and\n"
      "by which command. Without a daemon the state folder is read. (docs/many-programs.md)",

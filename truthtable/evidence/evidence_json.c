@@ -92,7 +92,7 @@ static struct evidence_value object_value(const cJSON *obj)
         return null_value("n is not a count");
     }
     if (!side_number(obj, "se", &v.has_se, &v.se) || v.se < 0) {
-        return null_value("se is no number from 0 up");
+        return null_value("se is not a number from 0 up");
     }
     return v;
 }
