@@ -1,7 +1,7 @@
 /*
- * programs: all programs of the state folder, with state, tasks and sizes; disk: what uses the disk,
- * and what would free it. The daemon answers; without one the state folder is read here, by the
- * same code.
+ * programs: all programs of the state folder, with state, tasks and sizes; disk: what uses the
+ * disk, and what would free it. The daemon answers; without one the state folder is read here, by
+ * the same code.
  */
 #include <stdlib.h>
 #include <string.h>
