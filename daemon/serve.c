@@ -378,14 +378,9 @@ static int open_all(struct shell *sh, const struct shared_state *shared, struct 
                                                   .withheld = on_withheld};
     struct pump_listener listener = template;
     listener.ctx = sh;
-    int rc = machine_config(&sh->config, err);
-    if (rc == 0) {
-        rc = open_store(sh, shared, err);
-    }
-    if (rc == 0) {
-        rc = open_executors(sh, err);
-    }
-    if (rc != 0) {
+    int rc = 0;
+    if ((rc = machine_config(&sh->config, err)) != 0 || (rc = open_store(sh, shared, err)) != 0 ||
+        (rc = open_executors(sh, err)) != 0) {
         return rc;
     }
     sh->core = core_create(&sh->config);
@@ -394,11 +389,14 @@ static int open_all(struct shell *sh, const struct shared_state *shared, struct 
     handler.stop = on_stop_request;
     rc = server_open(&sh->loop, sh->local, &handler, &sh->server, err);
     sh->replies = server_replies(sh->server);
-    rc = rc == 0 ? settings_read(sh->state, &sh->settings, err) : rc;
-    if (rc == 0 && sh->settings.readers.folder != NULL) {
-        rc = server_open_readers(sh->server, &sh->settings.readers, err);
+    if (rc != 0 || (rc = settings_read(sh->state, &sh->settings, err)) != 0) {
+        return rc;
     }
-    rc = rc != 0 ? rc : load_all(sh, err);
+    if (sh->settings.readers.folder != NULL &&
+        (rc = server_open_readers(sh->server, &sh->settings.readers, err)) != 0) {
+        return rc;
+    }
+    rc = load_all(sh, err);
     struct core_event all = {.kind = CORE_ALL_ADDED};
     return rc != 0 ? rc : pump_request(sh->pump, &all, err);
 }

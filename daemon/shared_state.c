@@ -52,7 +52,9 @@ int shared_state_local(const struct serve_options *o, char **out, struct err *er
         o->database != NULL ? path_absolute(NULL, o->database) : tenure_local_folder(o->state);
     if (strcmp(local, o->state) != 0) {
         rc = make_private(local, err);
-        rc = rc != 0 ? rc : check_local_disk(local, err);
+        if (rc == 0) {
+            rc = check_local_disk(local, err);
+        }
     } else if (o->database != NULL) {
         rc = err_set(err, ERR_USAGE, "--database names the state folder itself");
     } else if (tenure_is_kept(o->state)) {
@@ -175,12 +177,11 @@ static int rebuild_database(const char *state, const struct shared_state *s, con
                  s->local);
         rc = store_rebuild_whole(state, err);
     }
-    rc = rc != 0 ? rc : tenure_check(state, own, err);
-    if (rc == 0) {
-        (void)snprintf(own->database_id, sizeof(own->database_id), "%s", id);
-        rc = tenure_renew(state, own, err);
+    if (rc != 0 || (rc = tenure_check(state, own, err)) != 0) {
+        return rc;
     }
-    return rc;
+    (void)snprintf(own->database_id, sizeof(own->database_id), "%s", id);
+    return tenure_renew(state, own, err);
 }
 
 int shared_state_open(const struct serve_options *o, struct shared_state *out, struct err *err)
@@ -203,10 +204,12 @@ int shared_state_open(const struct serve_options *o, struct shared_state *out, s
                              .database_id = id,
                              .person = o->take_over,
                              .confirm = o->confirm};
-    rc = refuse_ordinary(o->state, err);
-    rc = rc != 0 ? rc : have_id(out->local, o->state, id, err);
+    if ((rc = refuse_ordinary(o->state, err)) != 0 ||
+        (rc = have_id(out->local, o->state, id, err)) != 0) {
+        return rc;
+    }
     q.has_database = has_database(out->local);
-    rc = rc != 0 ? rc : tenure_take(&q, &out->taken, err);
+    rc = tenure_take(&q, &out->taken, err);
     if (rc != 0) {
         return rc;
     }
@@ -262,7 +265,9 @@ int shared_state_journal(const struct shared_state *s, struct store *store, stru
     int rc = store_programs(store, note_program, &n, err);
     if (rc == 0 && n.n > 0) {
         rc = store_begin(store, err);
-        rc = rc != 0 ? rc : store_apply(store, n.rows, n.n, err);
+        if (rc == 0) {
+            rc = store_apply(store, n.rows, n.n, err);
+        }
         if (rc == 0) {
             rc = store_commit(store, err);
         } else {

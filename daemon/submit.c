@@ -380,12 +380,16 @@ static int look_first(const char *path, const char *state, bool run, struct allo
     if (rc == 0) {
         (void)note_allowed(b->lock, state, allowed);
         rc = lock_check_time(b->lock, clock_wall(), err);
-        rc = rc == 0 ? lock_verify(b->program, b->lock, LOCK_FILES, NULL, NULL, err) : rc;
+        if (rc == 0) {
+            rc = lock_verify(b->program, b->lock, LOCK_FILES, NULL, NULL, err);
+        }
     } else if (rc == ERR_LOCK && lock_read(lock, &beside, &unread) == 0 &&
                note_allowed(beside, state, allowed)) {
         rc = bundle_parse(path, path, &b, err);
     }
-    rc = rc == 0 ? trust_commands(&ask, b->program, err) : rc;
+    if (rc == 0) {
+        rc = trust_commands(&ask, b->program, err);
+    }
     lock_free(beside);
     bundle_unref(b);
     free(lock);

@@ -477,7 +477,9 @@ int dir_publish(const char *made, const char *path, bool replace, struct err *er
     } else if (errno == EEXIST && replace && file_kind_at(path) == FILE_FOLDER &&
                renameat2(AT_FDCWD, made, AT_FDCWD, path, RENAME_EXCHANGE) == 0) {
         rc = dir_sync(parent, err);
-        rc = rc == 0 ? dir_remove(made, err) : rc;
+        if (rc == 0) {
+            rc = dir_remove(made, err);
+        }
     } else {
         rc = err_set_errno(err, errno, "rename to %s", path);
     }

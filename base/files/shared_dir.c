@@ -127,7 +127,9 @@ int shared_read(const char *path, size_t max_bytes, struct strbuf *out, struct e
         if (rc == 0 && !there) {
             return err_set(err, ERR_NOT_FOUND, "%s: no such file", path);
         }
-        rc = rc != 0 ? rc : file_read(path, max_bytes, out, err);
+        if (rc == 0) {
+            rc = file_read(path, max_bytes, out, err);
+        }
         if (rc != ERR_NOT_FOUND && rc != ERR_IO) {
             return rc;
         }

@@ -183,9 +183,8 @@ static int pull_key(struct json_pull *p, enum json_token *out, struct err *err)
     if (json_pull_peek(p) != '"') {
         return json_pull_fail(p, ERR_SYNTAX, "expected a key in quotes", err);
     }
-    int rc = json_pull_string(p, err);
-    rc = rc == 0 ? keep_key(p, err) : rc;
-    if (rc != 0) {
+    int rc = 0;
+    if ((rc = json_pull_string(p, err)) != 0 || (rc = keep_key(p, err)) != 0) {
         return rc;
     }
     skip_space(p);

@@ -188,7 +188,9 @@ int cmd_check(const struct ctl_options *o, enum exit_code *code, struct err *err
     *code = EXIT_OK;
     const struct trust_ask trust = {.state = o->state, .run = o->run};
     int rc = proof_run(o->args[0], o->no_run ? NULL : &trust, &proof, err);
-    rc = rc == 0 && o->slurm ? ask_slurm(o, &proof, &slurm, err) : rc;
+    if (rc == 0 && o->slurm) {
+        rc = ask_slurm(o, &proof, &slurm, err);
+    }
     /* the machine failed, or the user refused: there is nothing to report */
     if (rc != 0 && rc != ERR_INVALID) {
         proof_release(&proof);

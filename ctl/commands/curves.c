@@ -159,7 +159,9 @@ int cmd_curves(const struct ctl_options *o, enum exit_code *code, struct err *er
     struct local_program found = {0};
     *code = EXIT_OK;
     int rc = local_program_find(o, o->program, &found, err);
-    rc = rc == 0 ? local_check_cells(found.folder, "there are no curves", err) : rc;
+    if (rc == 0) {
+        rc = local_check_cells(found.folder, "there are no curves", err);
+    }
     if (rc == 0) {
         rc = draw_program(o, &found, err);
     }

@@ -45,7 +45,9 @@ int cmd_export(const struct ctl_options *o, enum exit_code *code, struct err *er
     char *folder = NULL;
     *code = EXIT_OK;
     int rc = find_folder(o, &folder, err);
-    rc = rc == 0 ? local_check_cells(folder, "it cannot be exported again", err) : rc;
+    if (rc == 0) {
+        rc = local_check_cells(folder, "it cannot be exported again", err);
+    }
     if (rc == 0) {
         const struct export_spec spec = {.program_folder = folder,
                                          .out = o->out != NULL ? o->out : ".",

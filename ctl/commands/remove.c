@@ -53,12 +53,16 @@ static int compare(const cJSON *program, const char *folder, const struct verify
     }
     char *path = path_join(folder, LAYOUT_VERDICT);
     int rc = digest_file(path, &there, NULL, err);
-    rc = rc == 0 ? digest_file(answer_text(json_member(program, "verdict"), "path", ""), &here,
-                               NULL, err)
-                 : rc;
     free(path);
-    return rc != 0 || digest_equal(&there, &here)
-               ? rc
+    if (rc != 0) {
+        return rc;
+    }
+    rc = digest_file(answer_text(json_member(program, "verdict"), "path", ""), &here, NULL, err);
+    if (rc != 0) {
+        return rc;
+    }
+    return digest_equal(&there, &here)
+               ? 0
                : err_set(err, ERR_LOCK, "the receipt has another verdict than the program");
 }
 
@@ -74,12 +78,17 @@ static int check_folder(const cJSON *program, const char *folder, char sums[DIGE
     if (rc != 0) {
         (void)err_join(&a.fault, err);
         rc = err_wrap(err, "the receipt does not verify (`preregctl verify` says more)");
+        goto out;
     }
-    rc = rc == 0 ? compare(program, folder, &a, err) : rc;
-    rc = rc == 0 ? digest_file(path, &digest, NULL, err) : rc;
+    rc = compare(program, folder, &a, err);
+    if (rc != 0) {
+        goto out;
+    }
+    rc = digest_file(path, &digest, NULL, err);
     if (rc == 0) {
         digest_hex(&digest, sums);
     }
+out:
     verify_answer_release(&a);
     free(path);
     return rc;
@@ -102,10 +111,15 @@ static int check_receipt(const cJSON *program, const char *path, char sums[DIGES
         return check_folder(program, path, sums, err);
     }
     int rc = temp_folder_make("remove", &folder, err);
-    rc = rc == 0 ? tar_read(path, folder.path, err) : rc;
-    rc = rc == 0 ? check_folder(program, folder.path, sums, err) : rc;
+    if (rc != 0) {
+        return rc;
+    }
+    rc = tar_read(path, folder.path, err);
+    if (rc == 0) {
+        rc = check_folder(program, folder.path, sums, err);
+    }
     struct err left;
-    if (folder.path != NULL && temp_folder_remove(&folder, &left) != 0) {
+    if (temp_folder_remove(&folder, &left) != 0) {
         terminal_printf(stderr, "preregctl: %s\n", left.msg);
     }
     return rc;

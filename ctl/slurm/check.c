@@ -444,17 +444,20 @@ static int find_shim(struct slurm_asking *c, struct err *err)
 
 static int ask_all(struct slurm_asking *c, struct err *err)
 {
-    int rc = tools_find(err);
-    rc = rc != 0 ? rc : find_work(c, err);
-    rc = rc != 0 ? rc : find_shim(c, err);
-    rc = rc != 0 ? rc : ask_cluster(c, err);
-    if (rc == 0) {
-        check_limits(c);
-        check_partitions(c);
+    int rc = 0;
+    if ((rc = tools_find(err)) != 0 || (rc = find_work(c, err)) != 0 ||
+        (rc = find_shim(c, err)) != 0 || (rc = ask_cluster(c, err)) != 0) {
+        return rc;
     }
-    rc = rc == 0 && c->diag->n_errors == 0 ? test_stages(c, err) : rc;
-    rc = rc == 0 && c->diag->n_errors == 0 ? probe_nodes(c, err) : rc;
-    return rc != 0 ? rc : diag_result(c->diag, err);
+    check_limits(c);
+    check_partitions(c);
+    if (c->diag->n_errors == 0 && (rc = test_stages(c, err)) != 0) {
+        return rc;
+    }
+    if (c->diag->n_errors == 0 && (rc = probe_nodes(c, err)) != 0) {
+        return rc;
+    }
+    return diag_result(c->diag, err);
 }
 
 int slurm_check(const struct slurm_check *check, struct diag *diag, cJSON **answer, struct err *err)

@@ -514,7 +514,9 @@ int probe_run(const struct probe_spec *spec, struct probe_result *out, struct er
     int rc = prepare(&p, err);
     if (rc == 0) {
         rc = submit(&p, &done, err);
-        rc = rc == 0 && !done ? wait_for_node(&p, &text, err) : rc;
+        if (rc == 0 && !done) {
+            rc = wait_for_node(&p, &text, err);
+        }
         strbuf_clear(&text);
         (void)put(&p, PROBE_OVER, &text, 0600, &ignored);
         cancel(&p);

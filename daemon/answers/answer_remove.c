@@ -153,7 +153,9 @@ int answer_remove(struct answer_context *ctx, const cJSON *params, cJSON **resul
     char *text = NULL;
     (void)result;
     int rc = answer_find_named(ctx->shell, params, &h, err);
-    rc = rc == 0 ? make_text(params, &text, err) : rc;
+    if (rc == 0) {
+        rc = make_text(params, &text, err);
+    }
     if (rc == 0 && h->report_running) {
         rc = err_set(err, ERR_REFUSED, "its report is being written: ask again");
     }

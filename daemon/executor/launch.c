@@ -217,7 +217,9 @@ static int spawn(struct launch *l, const char *folder, const char *groups, int s
     memcpy(q.request.text + n, below, m);
     q.len = offsetof(struct spawn_request, text) + n + m;
     int rc = start_spawner(l, err);
-    rc = rc != 0 ? rc : ask(l, &q, &reply, &out->pidfd, err);
+    if (rc == 0) {
+        rc = ask(l, &q, &reply, &out->pidfd, err);
+    }
     if (rc == 0 && reply.why != 0) {
         rc = err_set_errno(err, reply.why, "fork in the spawner of shims");
     }

@@ -491,7 +491,9 @@ static int local_start(struct executor *base, const struct attempt_place *place,
     int spec_fd = -1;
     (void)snprintf(name, sizeof(name), SHIM_MARK "%s", place->id);
     int rc = file_in_memory(name, place->spec->buf, place->spec->len, &spec_fd, err);
-    rc = rc == 0 ? launch_shim(x->launch, place->folder, x->groups, spec_fd, &shim, err) : rc;
+    if (rc == 0) {
+        rc = launch_shim(x->launch, place->folder, x->groups, spec_fd, &shim, err);
+    }
     if (spec_fd >= 0) {
         (void)close(spec_fd);
     }

@@ -308,7 +308,9 @@ static int sync_all(struct sync_group *g, const char *folder, const struct name_
     int rc = 0;
     if (!many || sync_together(g, folder) != 0) {
         rc = sync_list(files, err);
-        rc = rc == 0 && !names_come_along(folder) ? sync_list(folders, err) : rc;
+        if (rc == 0 && !names_come_along(folder)) {
+            rc = sync_list(folders, err);
+        }
     }
     leave(g);
     return rc;

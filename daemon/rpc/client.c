@@ -164,7 +164,9 @@ int rpc_open(const char *state_folder, struct rpc_client **out, struct err *err)
     *out = NULL;
     int rc = state_folder == NULL ? rpc_state_folder(&own, err) : 0;
     const char *folder = own == NULL ? state_folder : own;
-    rc = rc == 0 ? rpc_try_open(folder, out, err) : rc;
+    if (rc == 0) {
+        rc = rpc_try_open(folder, out, err);
+    }
     rc = rc == ERR_NO_DAEMON ? rpc_owner_unreachable(folder, err) : rc;
     free(own);
     return rc;

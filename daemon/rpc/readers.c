@@ -60,7 +60,9 @@ int rpc_readers_prepare(const struct rpc_readers *r, mode_t *socket_mode, gid_t 
     if (rc == 0 && mkdir(r->folder, 0700) != 0 && errno != EEXIST) {
         rc = err_set_errno(err, errno, "%s", r->folder);
     }
-    rc = rc == 0 ? dir_check_own(r->folder, err) : rc;
+    if (rc == 0) {
+        rc = dir_check_own(r->folder, err);
+    }
     free(parent);
     if (rc != 0) {
         return err_wrap(err, "the folder for readers");

@@ -247,7 +247,9 @@ static void run_report(struct shell *sh, struct hosted *h)
     char *log_path = path_join(h->folder, LAYOUT_REPORT_LOG);
     int log = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     (void)uv_timer_init(&sh->loop, &r->limit);
-    rc = rc == 0 ? spawn_report(r, program, h->folder, log) : rc;
+    if (rc == 0) {
+        rc = spawn_report(r, program, h->folder, log);
+    }
     if (log >= 0) {
         (void)close(log);
     }

@@ -79,7 +79,9 @@ static void journal_run(struct shell *sh, struct hosted *h)
     cJSON *run = NULL;
     const struct plan_program *p = h->bundle->program;
     int rc = h->status.verdict ? 0 : store_runs(sh->store, h->no, take_run, &last, &err);
-    rc = rc == 0 && last.len > 0 ? json_parse(last.buf, last.len, &run, &err) : rc;
+    if (rc == 0 && last.len > 0) {
+        rc = json_parse(last.buf, last.len, &run, &err);
+    }
     if (rc == 0 && run != NULL && !json_equal(run, p->run.covered)) {
         log_warn("%s: [run] of grid.toml is not what the journal has: it is journalled", h->id);
         rc = shell_change_run(sh, h, p, &err);
@@ -102,7 +104,9 @@ int shell_add_program(struct shell *sh, struct hosted *h, const struct store_pro
     make_room(sh, h->no);
     sh->programs[h->no] = h;
     int rc = history_check_start(sh, h, err);
-    rc = rc != 0 ? rc : mirror_load(sh->store, h, row, &live, err);
+    if (rc == 0) {
+        rc = mirror_load(sh->store, h, row, &live, err);
+    }
     if (rc == 0) {
         for (size_t i = 0; i < live.n; i++) {
             struct attempt_key key = {

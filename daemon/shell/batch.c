@@ -26,7 +26,9 @@ static int apply(struct store *store, const struct pump_listener *l, const struc
     for (size_t from = 0, to; rc == 0 && from < n; from = to) {
         to = part_end(rows, n, from);
         rc = store_apply(store, rows + from, to - from, err);
-        rc = rc != 0 ? rc : l->committing(l->ctx, rows + from, to - from, err);
+        if (rc == 0) {
+            rc = l->committing(l->ctx, rows + from, to - from, err);
+        }
     }
     if (rc == ERR_NOT_FOUND) {
         err->code = ERR_CORRUPT;
@@ -45,7 +47,9 @@ int batch_commit(struct store *store, const struct pump_listener *l, const struc
         return rc;
     }
     rc = apply(store, l, out->rows, out->n_rows, err);
-    rc = rc != 0 ? rc : store_commit(store, err);
+    if (rc == 0) {
+        rc = store_commit(store, err);
+    }
     if (rc != 0) {
         store_rollback(store);
     }
@@ -86,11 +90,15 @@ int batch_try(struct store *store, const struct pump_listener *l, const struct c
         }
     }
     int rc = store_begin(store, err);
-    if (rc == 0) {
-        rc = apply(store, l, own, n, err);
-        rc = rc != 0 ? rc : store_check_files(store, err);
-        store_rollback(store);
+    if (rc != 0) {
+        goto out;
     }
+    rc = apply(store, l, own, n, err);
+    if (rc == 0) {
+        rc = store_check_files(store, err);
+    }
+    store_rollback(store);
+out:
     free(own);
     return rc;
 }

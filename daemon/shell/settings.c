@@ -177,15 +177,22 @@ int settings_read(const char *state, struct settings *out, struct err *err)
     char *path = path_join(state, LAYOUT_SERVE);
     *out = (struct settings){0};
     int rc = check_file(path, err);
-    const bool absent = rc == ERR_NOT_FOUND;
-    rc = rc == 0 ? file_read(path, LAYOUT_SERVE_MAX, &text, err) : rc;
-    rc = rc == 0 ? parse(&text, path, state, out, err) : rc;
+    if (rc != 0) {
+        rc = rc == ERR_NOT_FOUND ? 0 : rc; /* without the file: the defaults */
+        goto out;
+    }
+    rc = file_read(path, LAYOUT_SERVE_MAX, &text, err);
+    if (rc != 0) {
+        goto out;
+    }
+    rc = parse(&text, path, state, out, err);
     if (rc == 0 && out->readers.n_groups == 0) {
         settings_release(out); /* a folder without readers is not opened */
     }
+out:
     strbuf_release(&text);
     free(path);
-    return absent ? 0 : rc;
+    return rc;
 }
 
 void settings_release(struct settings *s)

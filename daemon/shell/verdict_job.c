@@ -140,7 +140,9 @@ static int plan_then(const struct verdict_job *j, struct bundle **out, struct er
     char *folder = path_join(j->hosted->folder, LAYOUT_AMENDMENTS);
     char *path = amendment_file(folder, then->n_amendments, "toml");
     rc = bundle_parse(path, path, out, err);
-    rc = rc == 0 ? lock_verify((*out)->program, then, LOCK_PLAN, NULL, NULL, err) : rc;
+    if (rc == 0) {
+        rc = lock_verify((*out)->program, then, LOCK_PLAN, NULL, NULL, err);
+    }
     if (*out != NULL) {
         (*out)->lock = then;
     } else {
@@ -179,9 +181,9 @@ static int read_record(struct verdict_job *j)
 {
     struct store *store = NULL;
     int rc = store_open(j->shell->state, STORE_READER, &store, &j->err);
-    rc = rc == 0
-             ? run_record_read(store, j->hosted->no, j->hosted->plan->program, &j->record, &j->err)
-             : rc;
+    if (rc == 0) {
+        rc = run_record_read(store, j->hosted->no, j->hosted->plan->program, &j->record, &j->err);
+    }
     store_close(store);
     return rc == 0 ? 0 : err_wrap(&j->err, "what [run] was");
 }
@@ -194,18 +196,23 @@ static int compute(struct verdict_job *j)
     enum core_start_failure why = START_FAILED_HOST;
     int rc = prepare_check_bytes(j->hosted, j->bundle, j->shell->state, &why, &j->err);
     job_leave_lane(&j->job);
-    rc = rc != 0 ? rc : cells_check(j->hosted, j->cells_used, &j->err);
+    if (rc == 0) {
+        rc = cells_check(j->hosted, j->cells_used, &j->err);
+    }
     if (rc != 0) {
         j->refused_by_lock = true;
         return rc;
     }
-    rc = j->again ? 0 : apparatus_verify_all(j->hosted, j->bundle, j->rows, j->checks, &j->err);
-    if (rc != 0) {
+    if (!j->again) {
+        rc = apparatus_verify_all(j->hosted, j->bundle, j->rows, j->checks, &j->err);
+    }
+    if (rc != 0 || (rc = read_record(j)) != 0) {
         return rc;
     }
-    rc = read_record(j);
-    rc = rc == 0 ? plan_then(j, &plan, &j->err) : rc;
-    rc = rc == 0 ? compute_by(j, plan) : rc;
+    rc = plan_then(j, &plan, &j->err);
+    if (rc == 0) {
+        rc = compute_by(j, plan);
+    }
     bundle_unref(plan);
     return rc;
 }

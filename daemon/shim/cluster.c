@@ -83,15 +83,20 @@ static int copy_spec(int *spec_fd, struct err *err)
     char name[sizeof(SHIM_MARK) + UUID_TEXT_SIZE];
     int fd = -1;
     int rc = shared_read(LAYOUT_SPEC, LAYOUT_SPEC_MAX, &text, err);
-    rc = rc == 0 ? file_in_memory(SHIM_MARK, text.buf, text.len, &fd, err) : rc;
-    if (rc == 0) {
-        rc = shim_spec_read(fd, &spec, err);
-        (void)close(fd);
+    if (rc != 0) {
+        goto out;
     }
+    rc = file_in_memory(SHIM_MARK, text.buf, text.len, &fd, err);
+    if (rc != 0) {
+        goto out;
+    }
+    rc = shim_spec_read(fd, &spec, err);
+    (void)close(fd);
     if (rc == 0) {
         (void)snprintf(name, sizeof(name), SHIM_MARK "%s", spec.attempt);
         rc = file_in_memory(name, text.buf, text.len, spec_fd, err);
     }
+out:
     shim_spec_release(&spec);
     strbuf_release(&text);
     return rc == 0 ? 0 : err_wrap(err, LAYOUT_SPEC);
@@ -100,10 +105,9 @@ static int copy_spec(int *spec_fd, struct err *err)
 int cluster_open(struct cluster_job *c, const char *folder, int *spec_fd, struct err *err)
 {
     *c = (struct cluster_job){.folder = folder};
-    int rc = check_restarts(err);
-    rc = rc == 0 ? check_current(folder, err) : rc;
-    rc = rc == 0 ? copy_spec(spec_fd, err) : rc;
-    if (rc != 0) {
+    int rc = 0;
+    if ((rc = check_restarts(err)) != 0 || (rc = check_current(folder, err)) != 0 ||
+        (rc = copy_spec(spec_fd, err)) != 0) {
         return rc;
     }
     char *job = job_name();

@@ -46,7 +46,9 @@ int current_read(const char *task_folder, struct attempt_name *out, struct err *
     char *path = path_join(task_folder, LAYOUT_CURRENT);
     *out = (struct attempt_name){0};
     int rc = shared_read(path, CURRENT_MAX, &text, err);
-    rc = rc != 0 ? rc : current_parse(text.buf, out, err);
+    if (rc == 0) {
+        rc = current_parse(text.buf, out, err);
+    }
     strbuf_release(&text);
     free(path);
     return rc;

@@ -178,7 +178,9 @@ static int try_base(const char *base, struct err *err)
     if (rc == 0 && !made) {
         rc = err_set_errno(err, errno, "make a group in %s", base);
     }
-    rc = rc == 0 ? file_read(type, 64, &text, err) : rc;
+    if (rc == 0) {
+        rc = file_read(type, 64, &text, err);
+    }
     if (rc == 0 && strcmp(text.buf, "domain\n") != 0) {
         rc = err_set(err, ERR_INVALID, "%s is threaded", base);
     }

@@ -98,7 +98,9 @@ int heartbeat_read(const char *folder, struct heartbeat *out, struct err *err)
     char *path = path_join(folder, LAYOUT_HEARTBEAT);
     *out = (struct heartbeat){0};
     int rc = shared_read(path, HEARTBEAT_MAX, &text, err);
-    rc = rc != 0 ? rc : heartbeat_parse(text.buf, out, err);
+    if (rc == 0) {
+        rc = heartbeat_parse(text.buf, out, err);
+    }
     strbuf_release(&text);
     free(path);
     return rc;

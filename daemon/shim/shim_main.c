@@ -158,8 +158,12 @@ static int start_worker(struct shim *s, struct worker *w, struct err *err)
                                      .oom_adjustment = mark_oom_adjustment(machine.oom)};
     *w = (struct worker){0};
     int rc = describe_start(s, &start, err);
-    rc = rc == 0 ? shim_start_prepare(&start, s->reserved, &text, err) : rc;
-    rc = rc == 0 ? worker_start(&plan, w, err) : rc;
+    if (rc == 0) {
+        rc = shim_start_prepare(&start, s->reserved, &text, err);
+    }
+    if (rc == 0) {
+        rc = worker_start(&plan, w, err);
+    }
     (void)close(s->tree_fd); /* held by the worker's tree alone from here on */
     strbuf_release(&text);
     if (w->announced) {
@@ -330,12 +334,11 @@ static int shim_run(struct shim *s, struct err *err)
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
         return err_set_errno(err, errno, "become the reaper");
     }
-    rc = run_worker(s, err);
-    rc = rc != 0 ? rc : publish(s, err);
-    if (rc == 0) {
-        tidy();
+    if ((rc = run_worker(s, err)) != 0 || (rc = publish(s, err)) != 0) {
+        return rc;
     }
-    return rc;
+    tidy();
+    return 0;
 }
 
 static int enter(const char *folder)

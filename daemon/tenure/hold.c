@@ -31,7 +31,9 @@ static void on_beat(uv_timer_t *timer)
     if (rc == ERR_MOVED) {
         return;
     }
-    rc = rc != 0 ? rc : tenure_renew(h->state, &h->own, &err);
+    if (rc == 0) {
+        rc = tenure_renew(h->state, &h->own, &err);
+    }
     if (rc != 0 && !h->failing) {
         log_warn("the heartbeat of this daemon cannot be written: %s", err.msg);
     }

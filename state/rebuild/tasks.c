@@ -146,7 +146,9 @@ static int read_status(struct rebuilding *r, struct err *err)
     int rc = sql_int(r->store->db, sql, &open, err);
     r->scores_open = open != 0;
     (void)snprintf(sql, sizeof(sql), "SELECT removed FROM programs WHERE no=%u", r->no);
-    rc = rc == 0 ? sql_int(r->store->db, sql, &removed, err) : rc;
+    if (rc == 0) {
+        rc = sql_int(r->store->db, sql, &removed, err);
+    }
     r->removed = removed != 0;
     return rc;
 }

@@ -226,12 +226,15 @@ static int check_whole(struct store *store, struct err *err)
 /* The owner's folder: made, private, on a local disk, and locked. */
 static int prepare_folder(struct store *store, struct err *err)
 {
-    int rc = dir_make_durable(store->dir, 0700, err);
-    rc = rc != 0 ? rc : dir_check_private(store->dir, err);
-    if (rc == 0 && strcmp(store->dir, store->local) != 0) {
-        rc = dir_check_private(store->local, err);
+    int rc = 0;
+    if ((rc = dir_make_durable(store->dir, 0700, err)) != 0 ||
+        (rc = dir_check_private(store->dir, err)) != 0) {
+        return rc;
     }
-    rc = rc != 0 ? rc : fs_check_local(store->local, err);
+    if (strcmp(store->dir, store->local) != 0 && (rc = dir_check_private(store->local, err)) != 0) {
+        return rc;
+    }
+    rc = fs_check_local(store->local, err);
     return rc != 0 ? rc : take_lock(store, err);
 }
 
@@ -241,7 +244,9 @@ int store_connect(const char *dir, const char *file, enum store_mode mode, struc
     assert(dir != NULL && file != NULL && out != NULL);
     struct store *store = store_new(dir, mode);
     int rc = mode == STORE_OWNER ? prepare_folder(store, err) : 0;
-    rc = rc != 0 ? rc : open_database(store, file, err);
+    if (rc == 0) {
+        rc = open_database(store, file, err);
+    }
     if (rc == 0 && mode == STORE_OWNER) {
         rc = check_whole(store, err);
     }

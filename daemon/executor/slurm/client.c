@@ -167,7 +167,9 @@ struct slurm_call *slurm_call_start(uv_loop_t *loop, const struct slurm_command 
     (void)uv_timer_init(loop, &c->watchdog);
     c->watchdog.data = c;
     int rc = open_streams(c, command->input, &err);
-    rc = rc == 0 ? spawn(c, loop, command, &err) : rc;
+    if (rc == 0) {
+        rc = spawn(c, loop, command, &err);
+    }
     c->started = rc == 0;
     if (rc != 0) {
         strbuf_adds(&c->said, err.msg);

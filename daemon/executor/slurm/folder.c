@@ -67,7 +67,9 @@ static int write_job(const struct slurm_batch *b, const struct slurm_member *m, 
         json_put_int(o, "index", m->index);
     }
     int rc = json_line(o, &text, err);
-    rc = rc == 0 ? write_file(m->folder, LAYOUT_JOB, &text, err) : rc;
+    if (rc == 0) {
+        rc = write_file(m->folder, LAYOUT_JOB, &text, err);
+    }
     cJSON_Delete(o);
     strbuf_release(&text);
     return rc;
@@ -79,7 +81,9 @@ static int check_spec(const char *folder, struct err *err)
     char *path = path_join(folder, LAYOUT_SPEC);
     bool there = false;
     int rc = shared_find(path, &there, err);
-    rc = rc == 0 && !there ? err_set(err, ERR_NOT_FOUND, "%s: no such file", path) : rc;
+    if (rc == 0 && !there) {
+        rc = err_set(err, ERR_NOT_FOUND, "%s: no such file", path);
+    }
     free(path);
     return rc;
 }
@@ -92,8 +96,15 @@ static int write_member(const struct slurm_batch *b, const struct slurm_member *
     char *task = path_folder(m->folder);
     int rc = m->spec_is_there ? check_spec(m->folder, err)
                               : write_file(m->folder, LAYOUT_SPEC, &m->spec, err);
-    rc = rc == 0 ? write_job(b, m, err) : rc;
-    rc = rc == 0 ? current_write(task, &name, err) : rc;
+    if (rc != 0) {
+        goto out;
+    }
+    rc = write_job(b, m, err);
+    if (rc != 0) {
+        goto out;
+    }
+    rc = current_write(task, &name, err);
+out:
     free(task);
     return rc;
 }
@@ -159,14 +170,20 @@ static int sync_all(const char *folder, struct err *err)
 
 int slurm_batch_write(const struct slurm_batch *b, struct err *err)
 {
-    int rc = check_paths(b, err);
-    rc = rc == 0 ? dir_make(b->jobs, 0700, err) : rc;
-    for (size_t i = 0; rc == 0 && i < b->n_members; i++) {
-        rc = write_member(b, &b->members[i], err);
+    int rc = 0;
+    if ((rc = check_paths(b, err)) != 0 || (rc = dir_make(b->jobs, 0700, err)) != 0) {
+        return rc;
     }
-    rc = rc == 0 ? write_list(b, err) : rc;
-    rc = rc == 0 ? write_script(b, err) : rc;
-    return rc == 0 ? sync_all(b->jobs, err) : rc;
+    for (size_t i = 0; i < b->n_members; i++) {
+        rc = write_member(b, &b->members[i], err);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    if ((rc = write_list(b, err)) != 0 || (rc = write_script(b, err)) != 0) {
+        return rc;
+    }
+    return sync_all(b->jobs, err);
 }
 
 void slurm_batch_remove(const char *jobs, const char *name)
@@ -271,11 +288,11 @@ static bool read_job(const char *folder, struct slurm_job_hint *out)
     const char *name = NULL;
     int64_t index = SLURM_INDEX_NONE;
     char *path = path_join(folder, LAYOUT_JOB);
-    int rc = shared_read(path, LAYOUT_JOB_MAX, &text, &err);
-    rc = rc == 0 ? json_parse(text.buf, text.len, &o, &err) : rc;
-    rc = rc == 0 ? json_get_string(o, "name", &name, &err) : rc;
-    rc = rc == 0 ? json_opt_int(o, "index", 0, SLURM_INDEX_NONE - 1, &index, &err) : rc;
-    const bool good = rc == 0 && uuid_is_valid(name);
+    const bool good = shared_read(path, LAYOUT_JOB_MAX, &text, &err) == 0 &&
+                      json_parse(text.buf, text.len, &o, &err) == 0 &&
+                      json_get_string(o, "name", &name, &err) == 0 &&
+                      json_opt_int(o, "index", 0, SLURM_INDEX_NONE - 1, &index, &err) == 0 &&
+                      uuid_is_valid(name);
     if (good) {
         (void)snprintf(out->name, sizeof(out->name), "%s", name);
         out->index = (uint32_t)index;
