@@ -45,28 +45,34 @@ class Killer:
         self.cluster.start(name)
         return True
 
-    def strike(self):
+    def kill(self, what):
+        """One thing of that kind; false: there is none at this moment."""
         place, cluster = self.place, self.cluster
-        what = self.random.choice(["slurmctld", "slurmd", "slurmstepd", "shim", "worker", "preregd"])
-        running = place.processes()
         if what == "slurmctld":
-            done = self.restart("slurmctld")
-        elif what == "slurmd":
-            done = self.restart(self.random.choice(cluster.nodes))
-        elif what == "slurmstepd":
+            return self.restart("slurmctld")
+        if what == "slurmd":
+            return self.restart(self.random.choice(cluster.nodes))
+        if what == "slurmstepd":
             steps = cluster.steps()
-            done = bool(steps)
             if steps:
                 place.kill(self.random.choice(sorted(steps)))
-        elif what == "preregd":
+            return bool(steps)
+        if what == "preregd":
             place.kill_daemon()
             place.serve_without_waiting()
-            done = True
-        else:
-            own = ("preregd", "preregctl", "prereg-report")
-            done = self.kill_one([pid for pid, name in running.items() if name not in own and (name == "prereg-shim") == (what == "shim")])
-        if done:
-            self.counts[what] = self.counts.get(what, 0) + 1
+            return True
+        own = ("preregd", "preregctl", "prereg-report")
+        return self.kill_one([pid for pid, name in place.processes().items()
+                              if name not in own and (name == "prereg-shim") == (what == "shim")])
+
+    def strike(self):
+        """Of the kinds that were killed least often, one that is there: a short run meets all of them."""
+        kinds = ["slurmctld", "slurmd", "slurmstepd", "shim", "worker", "preregd"]
+        self.random.shuffle(kinds)
+        for what in sorted(kinds, key=lambda kind: self.counts.get(kind, 0)):
+            if self.kill(what):
+                self.counts[what] = self.counts.get(what, 0) + 1
+                return
 
     def nudge(self):
         """A job whose step was killed shows RUNNING until its node registers again, which Slurm asks for every minute or two (rule 20)."""
