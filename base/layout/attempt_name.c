@@ -95,11 +95,13 @@ int attempt_task_read(const char *folder, cJSON **out, struct err *err)
     char *task = path_join(folder, LAYOUT_TASK);
     char *exit = path_join(folder, LAYOUT_EXIT);
     int rc = json_read_file(task, LAYOUT_TASK_MAX, out, err);
-    if (rc == ERR_NOT_FOUND && json_read_file(exit, LAYOUT_START_MAX, &end, err) == 0) {
-        *out = cJSON_DetachItemFromObjectCaseSensitive(end, ATTEMPT_TASK_MEMBER);
-        rc = *out != NULL ? 0
-                          : err_set(err, ERR_NOT_FOUND, "neither %s nor %s has the attempt's task",
-                                    task, exit);
+    if (rc == ERR_NOT_FOUND) {
+        rc = json_read_file(exit, LAYOUT_START_MAX, &end, err);
+        *out = rc == 0 ? cJSON_DetachItemFromObjectCaseSensitive(end, ATTEMPT_TASK_MEMBER) : NULL;
+        if (*out == NULL && (rc == 0 || rc == ERR_NOT_FOUND)) {
+            rc =
+                err_set(err, ERR_NOT_FOUND, "neither %s nor %s has the attempt's task", task, exit);
+        }
     }
     cJSON_Delete(end);
     free(exit);

@@ -1,5 +1,5 @@
 /* Runs the helper and reads what it prints. The helper has a limit of its own, by which it gives up
- * on a driver that hangs without waiting for it (daemon/executor/gpus); the limit here is for the
+ * on a driver that hangs without waiting for it (daemon/gpus); the limit here is for the
  * helper itself. */
 #include "base/machine/gpu_ask.h"
 

@@ -384,12 +384,13 @@ static void text_of_users(const struct core *c, const struct core_program *p,
 {
     for (uint32_t i = 0; i < c->n_gpus; i++) {
         const struct gpu_state *g = &c->gpus[i];
+        struct gpu_state alone = *g; /* as if others used none of its memory */
         char name[GPU_SHORT_SIZE];
+        alone.is.others_bytes = 0;
         if (is_suitable(p, s, g) && g->is.used_by[0] != '\0') {
             gpu_short_name(g->is.uuid, name);
             strbuf_addf(out, "; %s is used by %s", name, g->is.used_by);
-        } else if (is_suitable(p, s, g) && !is_free(s, g) && s->gpu_memory_bytes > 0 &&
-                   g->is.others_bytes > 0) {
+        } else if (is_suitable(p, s, g) && !is_free(s, g) && is_free(s, &alone)) {
             gpu_short_name(g->is.uuid, name);
             strbuf_addf(out,
                         "; %s has %lld of %lld MiB left for attempts; the rest is used by other "

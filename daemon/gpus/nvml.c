@@ -133,14 +133,16 @@ static bool ask_processes(const struct nvml *n, struct nvml_device *d, size_t si
                           unsigned *count)
 {
     unsigned room = PROCESSES_AT_ONCE;
+    unsigned held = room; /* by *list: a library that names more than it was given room for is
+                             not believed */
     int rc = NVML_TOO_SMALL;
     for (int i = 0; i < PROCESS_TRIES && rc == NVML_TOO_SMALL; i++) {
         *list = xreallocarray(*list, room, size);
-        *count = room;
+        *count = held = room;
         rc = n->computing(d, count, *list);
         room = *count > room ? (*count < PROCESSES_MOST ? *count : PROCESSES_MOST) : 2 * room;
     }
-    return rc == NVML_SUCCESS && *count <= PROCESSES_MOST;
+    return rc == NVML_SUCCESS && *count <= held;
 }
 
 static void add_processes(const struct nvml *n, struct nvml_device *d, struct gpu *g)

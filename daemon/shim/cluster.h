@@ -29,7 +29,8 @@ struct cluster_job {
  * its site has put back into the queue after it began here (then LAYOUT_REFUSED is left for the
  * daemon). *spec_fd is a copy of the spec in memory, by the name that marks the worker's tree. The
  * working directory is the folder. Without a heartbeat (cluster_tick), what is refused afterwards
- * counts as a job that has not begun. */
+ * counts as a job that has not begun, unless the queue showed it running meanwhile: then it was
+ * lost with its host. */
 int cluster_open(struct cluster_job *c, const char *folder, int *spec_fd,
                  struct err *err) MUST_CHECK;
 

@@ -120,6 +120,7 @@ static void adopt(struct slurm_book *b, const struct slurm_event *ev)
     uint32_t slot = ledger_add(b, &ev->key, ev->start.id);
     struct attempt_record *a = ledger_at(b, slot);
     a->shape = ev->start.shape;
+    (void)ledger_shape(b, a->shape); /* its batch may be submitted again, and refused */
     a->array = array;
     a->probe_owed = true;
     if (index < r->n_entries) {

@@ -31,9 +31,10 @@ struct slurm_call {
     int64_t until_ms;
     bool has_process; /* its handle is open, also after a failed start */
     bool started;
-    bool ended;  /* waited for: its number may be another's */
-    bool killed; /* by the watchdog, or for printing too much */
-    int code;    /* -1: not by an exit */
+    bool missing; /* there is no such program, or it may not be run */
+    bool ended;   /* waited for: its number may be another's */
+    bool killed;  /* by the watchdog, or for printing too much */
+    int code;     /* -1: not by an exit */
     struct strbuf printed;
     struct strbuf said;
     slurm_reply_fn *done; /* NULL: given up */
@@ -60,7 +61,7 @@ static void finish(struct slurm_call *c)
         (void)take(c->fds[ERR], &c->said);
     }
     const struct slurm_reply reply = {.whole = c->started && !c->killed && whole_out,
-                                      .missing = !c->started,
+                                      .missing = c->missing,
                                       .code = c->started && !c->killed ? c->code : -1,
                                       .out = &c->printed,
                                       .err = &c->said};
@@ -150,6 +151,7 @@ static int spawn(struct slurm_call *c, uv_loop_t *loop, const struct slurm_comma
     c->process.data = c;
     c->has_process = true; /* libuv wants it closed even if it has not started */
     int rc = uv_spawn(loop, &c->process, &options);
+    c->missing = rc == UV_ENOENT || rc == UV_EACCES; /* anything else may pass: EAGAIN, EMFILE */
     return rc == 0 ? 0 : err_set(err, ERR_IO, "%s: %s", command->argv[0], uv_strerror(rc));
 }
 

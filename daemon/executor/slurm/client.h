@@ -13,7 +13,7 @@
 
 struct slurm_reply {
     bool whole;   /* it ran to its end, within its time, and all it printed is here */
-    bool missing; /* it could not be started: most likely it is not installed */
+    bool missing; /* it is not installed, or may not be run */
     int code;     /* its exit status; -1: not started, or ended by a signal */
     const struct strbuf *out;
     const struct strbuf *err; /* when it could not be started: why */

@@ -21,6 +21,7 @@ struct slurm_shape {
     size_t n_setup;
     int64_t grace_ms;
     int64_t poll_ms;
+    size_t n_attempts; /* that have it now */
     struct arena texts;
 };
 

@@ -20,6 +20,7 @@
 static void attempt_free(struct slurm *x, struct slurm_attempt *a)
 {
     key_map_remove(&x->attempts, &a->key);
+    x->shapes.list[a->shape]->n_attempts--;
     strbuf_release(&a->spec);
     free(a->folder);
     free(a);
@@ -140,12 +141,16 @@ static void give_shape(struct slurm *x, struct slurm_attempt *a, const struct at
         file_job_sweep(x, place->program_folder);
     }
     a->array = place->program->run.slurm.array;
-    const struct slurm_shape *s = x->shapes.list[a->shape];
+    struct slurm_shape *s = x->shapes.list[a->shape];
     int64_t grace_ms = s->grace_ms;
     int64_t poll_ms = s->poll_ms;
+    s->n_attempts++;
     for (size_t i = 0; i < x->shapes.n; i++) {
-        grace_ms = x->shapes.list[i]->grace_ms > grace_ms ? x->shapes.list[i]->grace_ms : grace_ms;
-        poll_ms = x->shapes.list[i]->poll_ms < poll_ms ? x->shapes.list[i]->poll_ms : poll_ms;
+        const struct slurm_shape *other = x->shapes.list[i];
+        if (other->n_attempts > 0) { /* what no attempt has any more decides nothing */
+            grace_ms = other->grace_ms > grace_ms ? other->grace_ms : grace_ms;
+            poll_ms = other->poll_ms < poll_ms ? other->poll_ms : poll_ms;
+        }
     }
     slurm_book_set_grace(x->book, grace_ms);
     slurm_book_set_round(x->book, poll_ms);

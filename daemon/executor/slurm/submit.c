@@ -282,13 +282,19 @@ static void dissolve(struct slurm_book *b, uint32_t batch, uint32_t entry)
 static void keep_name(struct slurm_book *b, uint32_t batch)
 {
     struct batch_record *r = &b->batches[batch];
-    r->state = r->n_live > 0 ? BATCH_AGAIN : BATCH_REFUSED;
     for (uint32_t i = 0; i < r->n_entries; i++) {
-        if (r->entries[i] < ENTRY_STRAY) {
-            ledger_at(b, r->entries[i])->phase = PHASE_AGAIN;
+        const uint32_t slot = r->entries[i];
+        if (slot >= ENTRY_STRAY) {
+            continue;
+        }
+        if (ledger_at(b, slot)->want != WANT_NOTHING) {
+            acts_end_without(b, slot, END_PREEMPTED, "ended before Slurm had accepted it");
+        } else {
+            ledger_at(b, slot)->phase = PHASE_AGAIN;
             r->n_again++;
         }
     }
+    r->state = r->n_live > 0 ? BATCH_AGAIN : BATCH_REFUSED;
     if (r->n_live > 0) {
         list_add(&b->again, batch);
     }

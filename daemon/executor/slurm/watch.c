@@ -92,14 +92,14 @@ static void mark_rows(struct slurm_book *b, const struct slurm_rows *rows)
         const struct slurm_row *row = &rows->rows[i];
         uint32_t batch = NOWHERE;
         const uint32_t *entry = ledger_entry(b, row, &batch);
-        if (entry == NULL) {
-            continue;
-        }
-        /* A job that a refused sbatch leaves behind is over and has no node: it proves nothing. */
-        if (slurm_state_phase(row->state) != SLURM_PHASE_OVER || row->node[0] != '\0') {
+        /* Any job of the batch shows that sbatch took it, also one whose attempt is not adopted
+         * yet. One that a refused sbatch leaves behind is over and has no node: it proves nothing.
+         */
+        if (batch != NOWHERE &&
+            (slurm_state_phase(row->state) != SLURM_PHASE_OVER || row->node[0] != '\0')) {
             settle_accepted(b, batch);
         }
-        if (*entry >= ENTRY_STRAY) {
+        if (entry == NULL || *entry >= ENTRY_STRAY) {
             continue;
         }
         struct attempt_record *a = ledger_at(b, *entry);

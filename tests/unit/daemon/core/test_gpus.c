@@ -228,9 +228,13 @@ static void test_memory_of_others(void **state)
                         "of 81920 MiB left for attempts; the rest is used by other processes");
     add_wish(&d, 2, &(struct wish){.n_cells = 2, .thousandths = 500, .memory_bytes = 30 * GIB});
     assert_string_equal(given(&d), "GPU-a"); /* 50 GiB: one of them fits */
-    gpus[0].others_bytes = 20 * GIB;
+    gpus[0].others_bytes = 1 * GIB;          /* what the driver keeps: no reason to wait */
     tell(&d, 1);
     assert_string_equal(given(&d), "GPU-a");
+    assert_string_equal(why(&d, 1, 0), "waits for GPUs: needs 1 GPU with 61440 MiB, 0 of 1 free");
+    gpus[0].others_bytes = 20 * GIB;
+    tell(&d, 1);
+    assert_string_equal(given(&d), "");
     end_in(&d, 2, 0);
     end_in(&d, 2, 1);
     assert_string_equal(given(&d), "GPU-a");

@@ -562,31 +562,87 @@ static void test_hints(void **state)
     finish(&p);
 }
 
-/* Rule 1 after a restart: what no good answer shows over a grace is submitted again under its name,
- * and its files are written again, since the daemon before may have died between them. */
-static void test_adopted_is_submitted_again(void **state)
+/* Attempt 0, index 3 of the array B, of an earlier daemon. */
+static void adopt(struct bench *p)
 {
-    struct bench p;
     struct slurm_event ev = {.kind = SLURM_EVENT_PROBE, .key = key(0)};
-    (void)state;
-    begin(&p);
+    begin(p);
     ev.start.id = A;
     ev.start.array = true;
     ev.start.hint = SLURM_HINT_JOB;
     ev.start.name = B;
     ev.start.index = 3;
-    step(&p, ev);
+    step(p, ev);
+}
+
+/* Answers with these rows until something is submitted; false: nothing was over 200 questions. */
+static bool is_submitted(struct bench *p, const char *rows)
+{
+    for (int n = 0; act(p, SLURM_ACT_SUBMIT) == NULL && n < 200; n++) {
+        if (act(p, SLURM_ACT_LOOK) != NULL) {
+            files(p, 0, false);
+        }
+        if (act(p, SLURM_ACT_ENDED) != NULL) {
+            return false;
+        }
+        if (act(p, SLURM_ACT_SUBMIT) == NULL) {
+            queue(p, rows);
+        }
+    }
+    return act(p, SLURM_ACT_SUBMIT) != NULL;
+}
+
+/* What of an adopted batch is refused ends: nothing else of its shape was ever started. */
+static void test_adopted_is_refused(void **state)
+{
+    struct bench p;
+    (void)state;
+    adopt(&p);
+    assert_true(is_submitted(&p, ""));
+    step(&p, (struct slurm_event){.kind = SLURM_EVENT_SUBMITTED,
+                                  .name = B,
+                                  .submit = SLURM_SUBMIT_NEVER,
+                                  .text = "Invalid account"});
+    assert_int_equal(reason(&p), END_NEVER_LAUNCHED);
+    assert_non_null(strstr(detail(&p), "Invalid account"));
+    finish(&p);
+}
+
+/* What is to end is not submitted once more when Slurm is full. */
+static void test_adopted_is_not_wanted(void **state)
+{
+    struct bench p;
+    (void)state;
+    adopt(&p);
+    assert_true(is_submitted(&p, ""));
+    step(&p, (struct slurm_event){.kind = SLURM_EVENT_TERMINATE, .key = key(0)});
+    step(&p, (struct slurm_event){
+                 .kind = SLURM_EVENT_SUBMITTED, .name = B, .submit = SLURM_SUBMIT_FULL});
+    assert_int_equal(reason(&p), END_PREEMPTED);
+    finish(&p);
+}
+
+/* A later index of the array in the queue proves that sbatch took the batch, though its attempt is
+ * not adopted yet: a second sbatch would write the list again without it. */
+static void test_adopted_beside_another(void **state)
+{
+    struct bench p;
+    (void)state;
+    adopt(&p);
+    assert_false(is_submitted(&p, "9_5|9|PENDING|None|" B "|1||1|1\n"));
+    finish(&p);
+}
+
+/* Rule 1 after a restart: what no good answer shows over a grace is submitted again under its name,
+ * and its files are written again, since the daemon before may have died between them. */
+static void test_adopted_is_submitted_again(void **state)
+{
+    struct bench p;
+    (void)state;
+    adopt(&p);
     queue(&p, NULL); /* proves nothing */
     const int64_t since_ms = p.now_ms;
-    for (int n = 0; act(&p, SLURM_ACT_SUBMIT) == NULL && n < 200; n++) {
-        if (act(&p, SLURM_ACT_LOOK) != NULL) {
-            files(&p, 0, false);
-        }
-        if (act(&p, SLURM_ACT_SUBMIT) == NULL) {
-            queue(&p, "");
-        }
-        assert_null(act(&p, SLURM_ACT_ENDED));
-    }
+    assert_true(is_submitted(&p, ""));
     assert_true(p.now_ms - since_ms >= 180000);
     for (int i = 0; i < 2; i++) {
         const struct slurm_act *a = wait_for(&p, SLURM_ACT_SUBMIT);
@@ -611,6 +667,9 @@ int main(void)
         cmocka_unit_test(test_all_nodes_are_bad),
         cmocka_unit_test(test_no_accounting),
         cmocka_unit_test(test_adopted_is_submitted_again),
+        cmocka_unit_test(test_adopted_is_refused),
+        cmocka_unit_test(test_adopted_is_not_wanted),
+        cmocka_unit_test(test_adopted_beside_another),
         cmocka_unit_test(test_array_of_two),
         cmocka_unit_test(test_never_fits),
         cmocka_unit_test(test_unknown_answer),

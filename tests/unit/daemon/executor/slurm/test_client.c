@@ -71,6 +71,8 @@ static void test_fails(void **state)
     assert_true(s.missing);
     assert_int_equal(s.code, -1);
     assert_non_null(strstr(s.err, "/nowhere/sbatch"));
+    s = run_command("/bin/sh/sbatch", "", NULL); /* ENOTDIR: for another reason */
+    assert_false(s.whole || s.missing);
 }
 
 /* More than is kept is an answer that was cut, however it ends. */
