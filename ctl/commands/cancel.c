@@ -52,7 +52,9 @@ int cmd_cancel(const struct ctl_options *o, enum exit_code *code, struct err *er
     rc = rc == ERR_NOT_FOUND ? cancel(o, "cell", err) : rc;
     if (rc == ERR_NOT_FOUND) {
         const struct err why = *err;
-        (void)err_set(err, rc, "%.180s; `preregctl cells` lists what can be cancelled", why.msg);
+        (void)err_set(err, rc,
+                      "%.180s; `preregctl cancel --all -p PROGRAM` cancels a whole program",
+                      why.msg);
     }
     return rc;
 }

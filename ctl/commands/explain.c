@@ -41,7 +41,7 @@ static const struct {
     {"backoff", "its last attempt failed, and the next waits a while"},
     {"running", "an attempt is at work"},
     {"starting", "an attempt is being started"},
-    {"queued", "Slurm has its job and has not begun it"},
+    {"queued", "its job has not begun in Slurm"},
     {"queue", "Slurm takes no more of its jobs for now"},
     {"blocked", "it is given up"},
     {"never_run", "it will not be run"},

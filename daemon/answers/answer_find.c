@@ -126,7 +126,7 @@ int answer_find_named(const struct shell *sh, const cJSON *params, struct hosted
         add_ids(sh, n, &ids);
         rc = err_set(err, ERR_USAGE,
                      "%lld programs are here and this cannot be taken back: say which with "
-                     "--program, or as `unblind PROGRAM` (%s)",
+                     "--program (%s)",
                      (long long)n, ids.buf);
     }
     strbuf_release(&ids);

@@ -15,6 +15,8 @@
 #define PRIORITY_MAX 1000
 #define THREADS_MAX  1024
 
+#define GPU_MEMORY_MIN (INT64_C(1) << 20)
+
 /* In the order of the sections a worker reports (worker-protocol.md). */
 static const char *const SECTIONS[] = {"setup", "step", "checkpoint", "eval"};
 /* Of [run], and of [run.STAGE] where they differ from it. */
@@ -103,10 +105,15 @@ static void load_gpus(struct load *l, const struct toml_node *t, struct stage_ru
 {
     const struct toml_node *m = toml_member(t, "gpus");
     double gpus = 0;
+    const struct toml_node *memory = toml_member(t, "gpu_memory");
     load_bytes(l, t, "gpu_memory", &run->gpu_memory_bytes);
+    if (run->gpu_memory_bytes > 0 && run->gpu_memory_bytes < GPU_MEMORY_MIN) {
+        load_error(l, memory, "%lld bytes are under 1 MiB: give a unit, such as \"20GiB\"",
+                   (long long)run->gpu_memory_bytes);
+    }
     if (m == NULL) {
         if (run->gpu_memory_bytes > 0) {
-            load_error(l, toml_member(t, "gpu_memory"), "gpus is missing: how many GPUs?");
+            load_error(l, memory, "gpus is missing: how many GPUs?");
         }
         return;
     }
@@ -121,7 +128,7 @@ static void load_gpus(struct load *l, const struct toml_node *t, struct stage_ru
         return;
     }
     run->gpu_thousandths = llround(gpus * 1000);
-    if (!is_whole && run->gpu_memory_bytes == 0) {
+    if (!is_whole && memory == NULL) {
         load_error(l, m, "a share of a GPU needs gpu_memory, such as \"20GiB\"");
     } else if (!is_whole && run->executor == EXECUTOR_SLURM) {
         load_error(l, m,

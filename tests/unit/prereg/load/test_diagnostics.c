@@ -500,12 +500,15 @@ static const struct {
      "crashes = 5\n",
      "threads = 0\n"
      "gpus = 1.5\n"
+     "gpu_memory = \"20\"\n"
      "[run.score]\n"
      "gpus = 0.5\n",
      "grid.toml:41:11: error: run.train.threads: 0 is outside 1..1024\n"
      "grid.toml:42:8: error: run.train.gpus: expected a whole number up to 64, or a share from "
      "0.001 to 0.999\n"
-     "grid.toml:44:8: error: run.score.gpus: a share of a GPU needs gpu_memory, such as "
+     "grid.toml:43:14: error: run.train.gpu_memory: 20 bytes are under 1 MiB: give a unit, such as "
+     "\"20GiB\"\n"
+     "grid.toml:45:8: error: run.score.gpus: a share of a GPU needs gpu_memory, such as "
      "\"20GiB\"\n"},
     {"slurm", "slots = 2",
      "executor = \"slurm\"\n"
