@@ -5,10 +5,9 @@ without a cache in common. Where the kernel has no NFS, or it may not be mounted
 import os
 import sys
 
-import hosts
-import lab
 import test_lagfs
 import test_moving
+from lib import hosts, lab
 
 BIN = os.path.abspath(sys.argv[1])
 hosts.Hosts.kind = hosts.Nfs

@@ -151,6 +151,12 @@ def job_names(place):
     return {job["name"] for job in (job_file(row[0]) for row in attempts(place)) if job}
 
 
+def begun(place, cluster):
+    """Folders of the attempts whose jobs have a node, whether or not their shims have written anything."""
+    out = cluster.run("squeue", "-h", "-r", "-t", "running,configuring,completing", "-o", "%j").stdout.split()
+    return {row[0] for row in attempts(place) if (job_file(row[0]) or {}).get("name") in out}
+
+
 def jobs(place, cluster):
     """Those of this place that Slurm still knows: (state, name, reason) of each."""
     ours = job_names(place)
