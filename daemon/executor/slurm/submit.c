@@ -418,6 +418,12 @@ void submit_answered(struct slurm_book *b, const struct slurm_event *ev)
     r->state = BATCH_UNSURE;
     r->n_tries++;
     enter_phase(b, r, PHASE_UNSURE);
+    if (ev->text != NULL && ev->text[0] != '\0') {
+        acts_note(b, arena_printf(&b->out->texts,
+                                  "sbatch failed, and the queue is asked whether it has the jobs "
+                                  "all the same: %s",
+                                  ev->text));
+    }
     b->hold_answer = true;
     ledger_ask_soon(b, batch);
 }

@@ -201,6 +201,8 @@ static void test_unknown_answer(void **state)
     start(&p, 0, A, false);
     tested(&p, SLURM_SUBMIT_DONE);
     submitted(&p, SLURM_SUBMIT_UNKNOWN);
+    assert_non_null(strstr(must(&p, SLURM_ACT_NOTE).text, "sbatch failed")); /* with its words */
+    assert_non_null(strstr(must(&p, SLURM_ACT_NOTE).text, ": why"));
     const int64_t since_ms = p.now_ms;
     assert_non_null(act(&p, SLURM_ACT_QUEUE) != NULL ? act(&p, SLURM_ACT_QUEUE)
                                                      : act(&p, SLURM_ACT_NAMES));
