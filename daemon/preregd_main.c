@@ -22,7 +22,7 @@
 
 static const char usage_text[] =
     "usage: preregd serve [--foreground] [--database FOLDER [--take-over]]\n"
-    "       preregd submit GRID.TOML [--wait] [--json] [--run]\n"
+    "       preregd submit GRID.TOML [--wait] [--json] [--run] [--adopt-work]\n"
     "       preregd --version | --help\n"
     "\n"
     "serve    is the daemon of the state folder ($PREREGD_STATE, else $XDG_STATE_HOME/preregd,\n"
@@ -39,7 +39,9 @@ static const char usage_text[] =
     "submit   hands a locked program to it, and starts it when none answers. --wait follows to "
     "the\n"
     "         verdict. A command of the program's own that was never run here is run after a\n"
-    "         question on the terminal, or with --run (PREREGD_RUN=1).\n"
+    "         question on the terminal, or with --run (PREREGD_RUN=1). --adopt-work takes its "
+    "cells\n"
+    "         in [run] work from another state folder, which is gone for good.\n"
     "\n"
     "exit codes: 0, 1 anything else, 2 usage, 3 lock mismatch or tampering, 4 INDETERMINATE,\n"
     "            5 invalid program, 6 no daemon, 7 VOID,\n"
@@ -138,6 +140,8 @@ static int submit(int argc, char **argv)
             o.json = true;
         } else if (strcmp(argv[i], "--run") == 0) {
             o.run = true;
+        } else if (strcmp(argv[i], "--adopt-work") == 0) {
+            o.adopt_work = true;
         } else if (argv[i][0] != '-' && o.path == NULL) {
             o.path = argv[i];
         } else {

@@ -364,6 +364,7 @@ static int open_store(struct shell *sh, const struct shared_state *shared, struc
     if (rc == 0 && shared->is_shared) {
         store_set_guard(sh->store, check_tenure, sh);
     }
+    rc = rc == 0 ? work_owner_init(&sh->owner, sh->state, err) : rc;
     return rc != 0 ? rc : shared_state_journal(shared, sh->store, err);
 }
 

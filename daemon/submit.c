@@ -318,12 +318,15 @@ struct allowed {
 
 /* One call. The daemon hashes everything that is pinned before it answers, hence the limit of
  * hours. */
-static int hand_in(const char *path, const struct allowed *allowed, const char *state,
-                   cJSON **result, struct err *err)
+static int hand_in(const char *path, const struct submit_options *o, const struct allowed *allowed,
+                   const char *state, cJSON **result, struct err *err)
 {
     struct rpc_client *c = NULL;
     cJSON *params = json_object();
     json_put_string(params, "path", path);
+    if (o->adopt_work) {
+        json_put_bool(params, "adopt_work", true);
+    }
     if (allowed->root[0] != '\0') {
         json_put_string(params, "root", allowed->root);
     }
@@ -417,7 +420,7 @@ int submit_run(const struct submit_options *o, enum exit_code *code, struct err 
         goto out;
     }
     if ((rc = look_first(path, state, o->run, &allowed, err)) != 0 ||
-        (rc = hand_in(path, &allowed, state, &result, err)) != 0) {
+        (rc = hand_in(path, o, &allowed, state, &result, err)) != 0) {
         goto out;
     }
     if (o->json && !o->wait) {

@@ -12,6 +12,7 @@ struct submit_options {
     const char *path;
     bool wait;
     bool json;
+    bool adopt_work; /* --adopt-work: take the cells in [run] work from a state that is gone */
     bool run; /* --run: do not ask before the program's own commands run for the first time */
 };
 

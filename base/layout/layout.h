@@ -25,6 +25,7 @@
 #define LAYOUT_PROGRAMS       "programs"
 #define LAYOUT_TENURE         "tenure"      /* of a shared one: which daemon serves it */
 #define LAYOUT_DATABASE_ID    "database-id" /* in the folder of a database that is elsewhere */
+#define LAYOUT_STATE_ID       "state-id"    /* of the state folder, for its life */
 
 /* ---- PROGRAM/: STATE/programs/ID, or the folder of an imported program ---- */
 
@@ -42,7 +43,8 @@
 #define LAYOUT_AMENDMENTS  "amendments"
 #define LAYOUT_APPARATUS   "apparatus"
 #define LAYOUT_CELLS       "cells"
-#define LAYOUT_JOBS        "jobs" /* of a queue: beside the real cells/, as objects/ */
+#define LAYOUT_JOBS        "jobs"       /* of a queue: beside the real cells/, as objects/ */
+#define LAYOUT_OWNER       "owner.json" /* beside the real cells/ of [run] work: whose they are */
 #define LAYOUT_RERUNS      "reruns"
 #define LAYOUT_REPORT_LOG  "report.log"
 #define LAYOUT_REPORT      "report"

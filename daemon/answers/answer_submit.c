@@ -23,6 +23,7 @@
 #include "daemon/answers/answer.h"
 #include "daemon/answers/resubmit.h"
 #include "daemon/program/amended.h"
+#include "daemon/program/work.h"
 #include "daemon/shell/load.h"
 #include "daemon/shell/shell.h"
 #include "prereg/amend/amendment.h"
@@ -49,6 +50,7 @@ struct submit_job {
     char *root; /* of the lock that the user allowed, and its head; NULL: the client does not say */
     char *head;
     char *state;
+    struct work_wish wish; /* its owner is the shell's, and constant */
     struct known *amended; /* all of them, as they were when it was asked */
     size_t n_amended;
     struct strbuf text; /* of grid.toml, unless it is one of them */
@@ -309,30 +311,41 @@ out:
     return rc == 0 ? 0 : err_wrap(err, "[run] work");
 }
 
+/* The folder that cells/ leads to, and the link. It is claimed before the link exists: what is
+ * behind it may be another state's. */
+static int link_cells(const struct submit_job *j, const char *cells, struct err *err)
+{
+    const struct plan_program *p = j->bundle->program;
+    char *work = path_absolute(p->folder, p->run.work);
+    char *folder = path_join(work, j->id);
+    char *target = path_join(folder, LAYOUT_CELLS);
+    int rc = make_target(work, target, err);
+    if (rc == 0) {
+        rc = work_owner_claim(folder, j->wish.own, j->wish.adopt, err);
+    }
+    if (rc == 0 && symlink(target, cells) != 0 && errno != EEXIST) {
+        rc = err_set_errno(err, errno, "link %s", cells);
+    }
+    if (rc == 0) {
+        rc = dir_sync(j->folder, err);
+    }
+    free(target);
+    free(folder);
+    free(work);
+    return rc;
+}
+
 /* With [run] work, cells/ is a link to a folder there. A cells/ folder that exists already
  * stays. */
 static int make_cells(const struct submit_job *j, struct err *err)
 {
     const struct plan_program *p = j->bundle->program;
     char *cells = path_join(j->folder, LAYOUT_CELLS);
-    int rc = 0;
-    if (p->run.work == NULL || file_kind_at(cells) == FILE_FOLDER) {
-        rc = dir_make_below(j->folder, cells, true, err);
-    } else {
-        char *work = path_absolute(p->folder, p->run.work);
-        char *target = xasprintf("%s/%s/" LAYOUT_CELLS, work, j->id);
-        rc = make_target(work, target, err);
-        if (rc == 0 && symlink(target, cells) != 0 && errno != EEXIST) {
-            rc = err_set_errno(err, errno, "link %s", cells);
-        }
-        if (rc == 0) {
-            rc = dir_sync(j->folder, err);
-        }
-        free(target);
-        free(work);
-    }
+    int rc = p->run.work == NULL || file_kind_at(cells) == FILE_FOLDER
+                 ? dir_make_below(j->folder, cells, true, err)
+                 : link_cells(j, cells, err);
     free(cells);
-    return rc;
+    return rc == 0 ? work_claim(j->folder, &j->wish, err) : rc;
 }
 
 /* A folder's name has eight digits of its root only; the lock in it must agree in all of them. */
@@ -404,6 +417,16 @@ out:
     return rc;
 }
 
+/* Before anything is written. */
+static int check_owner(struct submit_job *j)
+{
+    const struct plan_program *p = j->bundle->program;
+    char *work = p->run.work == NULL ? NULL : path_absolute(p->folder, p->run.work);
+    int rc = work_check_new(j->folder, work, &j->wish, &j->err);
+    free(work);
+    return rc;
+}
+
 static int prepare_program(struct submit_job *j)
 {
     int rc = check_submitted(j);
@@ -412,6 +435,9 @@ static int prepare_program(struct submit_job *j)
     }
     j->id = lock_program_id(j->bundle->lock);
     j->folder = layout_program(j->state, j->id);
+    if ((rc = check_owner(j)) != 0) {
+        return rc;
+    }
     char *objects = path_join(j->state, LAYOUT_OBJECTS);
     rc = dir_make_below(j->state, objects, true, &j->err);
     free(objects);
@@ -646,10 +672,12 @@ int answer_submit(struct answer_context *ctx, const cJSON *params, cJSON **resul
     const char *path = NULL;
     const char *root = NULL;
     const char *head = NULL;
+    bool adopt = false;
     (void)result;
     int rc = json_get_string(params, "path", &path, err);
     if (rc != 0 || (rc = json_opt_string(params, "root", &root, err)) != 0 ||
-        (rc = json_opt_string(params, "head", &head, err)) != 0) {
+        (rc = json_opt_string(params, "head", &head, err)) != 0 ||
+        (rc = json_opt_bool(params, "adopt_work", &adopt, err)) != 0) {
         return rc;
     }
     if (path[0] != '/') {
@@ -664,6 +692,7 @@ int answer_submit(struct answer_context *ctx, const cJSON *params, cJSON **resul
     j->root = root == NULL ? NULL : xstrdup(root);
     j->head = head == NULL ? NULL : xstrdup(head);
     j->state = xstrdup(ctx->shell->state);
+    j->wish = (struct work_wish){.own = &ctx->shell->owner, .adopt = adopt};
     strbuf_init(&j->notes);
     strbuf_init(&j->text);
     strbuf_init(&j->again.text);

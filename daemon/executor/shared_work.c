@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/files/file.h"
 #include "base/layout/layout.h"
@@ -23,6 +24,26 @@ char *shared_work_folder(const char *program_folder)
     char *folder = real != NULL ? path_folder(real) : shared_work_path(program_folder);
     free(real);
     free(cells);
+    return folder;
+}
+
+char *shared_work_owned(const char *program_folder)
+{
+    char target[PATH_MAX];
+    char *cells = path_join(program_folder, LAYOUT_CELLS);
+    const ssize_t n = readlink(cells, target, sizeof(target) - 1);
+    target[n > 0 ? n : 0] = '\0';
+    char *real = n > 0 ? realpath(cells, NULL) : NULL;
+    char *folder = path_folder(real != NULL ? real : target);
+    const bool owned = n > 0 &&
+                       strcmp(path_name(real != NULL ? real : target), LAYOUT_CELLS) == 0 &&
+                       strcmp(path_name(folder), path_name(program_folder)) == 0;
+    free(real);
+    free(cells);
+    if (!owned) {
+        free(folder);
+        folder = NULL;
+    }
     return folder;
 }
 

@@ -12,6 +12,10 @@
 
 /* program_folder: STATE/programs/ID. Blocking; for free(). */
 char *shared_work_folder(const char *program_folder) __attribute__((returns_nonnull));
+/* The folder WORK/ID of [run] work that a program's cells/ leads to, which one state folder alone
+ * may have (state/ownership/work_owner.h). NULL: its cells are in its own folder, or a person has
+ * put them elsewhere. Not resolved where the disk is not there. For free(). */
+char *shared_work_owned(const char *program_folder);
 /* The path without links, as other machines see it; a copy when it does not exist. */
 char *shared_work_path(const char *path) __attribute__((returns_nonnull));
 

@@ -76,6 +76,7 @@ struct hosted {
     struct bundle *plan;    /* the first; cells and stages are those of the root, so paths come from
                                it, in jobs too */
     struct pin_cache *pins; /* has a mutex of its own */
+    atomic_bool work_claimed;  /* its cells in [run] work, by this daemon (work.h) */
     struct job_lane hash_lane; /* of the jobs that check what is pinned, one after another */
     struct {
         _Atomic int64_t done;

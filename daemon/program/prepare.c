@@ -28,6 +28,7 @@
 #include "daemon/program/apparatus.h"
 #include "daemon/program/cells.h"
 #include "daemon/program/sweep.h"
+#include "daemon/program/work.h"
 #include "daemon/shim/current.h"
 #include "daemon/shim/files.h"
 #include "prereg/amend/amendment.h"
@@ -444,6 +445,16 @@ int prepare_check_room(const char *folder, int tenths, struct err *err)
 
 /* ---- all of it ---- */
 
+/* Cells that another state has taken since are only a person's to take back. */
+static int check_owner(const struct prepare *p, enum core_start_failure *why, struct err *err)
+{
+    int rc = p->owner == NULL ? 0 : work_keep(p->hosted, p->owner, err);
+    *why = rc == ERR_BUSY || rc == ERR_CORRUPT ? START_FAILED_LOCK
+           : rc == ERR_NO_SPACE                ? START_FAILED_NO_SPACE
+                                               : START_FAILED_HOST;
+    return rc;
+}
+
 /* First what concerns the whole program, in its lane; then, out of the lane, what concerns this
  * task. */
 static int check_all(const struct prepare *p, char ***argv, enum core_start_failure *why,
@@ -453,6 +464,7 @@ static int check_all(const struct prepare *p, char ***argv, enum core_start_fail
     if (rc == 0 && !hosted_is_check(p->hosted, p->task)) {
         rc = cells_check(p->hosted, p->cells_used, err);
         *why = rc == ERR_NOT_FOUND ? START_FAILED_MISSING : START_FAILED_HOST;
+        rc = rc == 0 ? check_owner(p, why, err) : rc;
     }
     if (rc != 0) {
         return rc;

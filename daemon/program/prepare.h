@@ -10,6 +10,7 @@
 #include "daemon/program/hosted.h"
 #include "daemon/program/inputs.h"
 #include "prereg/task/task.h"
+#include "state/ownership/work_owner.h"
 
 struct prepare {
     const char *state;     /* STATE */
@@ -24,9 +25,10 @@ struct prepare {
     const char *id;
     const char *folder; /* of the attempt */
     int64_t grace_ms;
-    enum executor_kind executor; /* where it will run */
-    bool shared;                 /* hosts share the state folder */
-    struct gpu_grant gpus;       /* what its placement names, as of when this began */
+    enum executor_kind executor;    /* where it will run */
+    const struct work_owner *owner; /* of the daemon; NULL: not checked */
+    bool shared;                    /* hosts share the state folder */
+    struct gpu_grant gpus;          /* what its placement names, as of when this began */
 };
 
 /* Prepares the folder and appends the shim's spec (shim/files.h) to `spec`. On failure *why has its

@@ -18,6 +18,7 @@
 struct removal {
     struct job job;
     char *id;
+    struct work_owner owner;
     char *cells; /* STATE/programs/ID/cells */
     bool did;    /* something was there */
     int rc;
@@ -62,8 +63,10 @@ static int remove_linked(const struct removal *j, struct err *err)
     int rc = 0;
     if (real != NULL) {
         char *folder = path_folder(real);
-        if ((rc = check_target(j, real, err)) == 0 && (rc = remove_beside(real, err)) == 0 &&
-            (rc = dir_remove(real, err)) == 0) {
+        if ((rc = check_target(j, real, err)) == 0 &&
+            (rc = work_owner_check(folder, &j->owner, false, err)) == 0 &&
+            (rc = remove_beside(real, err)) == 0 && (rc = dir_remove(real, err)) == 0) {
+            work_owner_release(folder, &j->owner);
             (void)rmdir(folder); /* WORK/ID: stays where something else is in it */
         }
         free(folder);
@@ -112,6 +115,7 @@ void shell_remove_cells(struct shell *sh, uint32_t program)
     struct removal *j = xcalloc(1, sizeof(*j));
     *j = (struct removal){.job = {.work = on_work, .done = on_done},
                           .id = xstrdup(h->id),
+                          .owner = sh->owner,
                           .cells = path_join(h->folder, LAYOUT_CELLS)};
     job_start(&sh->loop, &j->job);
 }

@@ -135,6 +135,7 @@ void shell_start_attempt(struct shell *sh, const struct core_act *act)
                                   .folder = j->folder,
                                   .cells_used = cells_are_used(h),
                                   .grace_ms = sh->config.grace_ms,
+                                  .owner = &sh->owner,
                                   .shared = sh->tenure != NULL};
     if (a != NULL) {
         j->prepare.executor = a->row.placement.executor;

@@ -15,6 +15,7 @@
 #include "base/layout/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "daemon/program/work.h"
 #include "daemon/shell/shell.h"
 #include "prereg/amend/amend_heal.h"
 
@@ -111,6 +112,9 @@ static int load_one(struct shell *sh, const struct store_program *stored, struct
     const struct store_program *row = &copy;
     struct hosted *h = hosted_new(row->no, sh->state, row->id);
     int rc = load_bundle(h, row, err);
+    if (rc == 0 && !row->status.removed) {
+        rc = work_load(h, &sh->owner, row->status.reported, err);
+    }
     if (rc != 0) {
         hosted_free(h);
         return err_wrap(err, "%s", row->id);

@@ -19,6 +19,7 @@
 #include "daemon/rpc/handler.h"
 #include "daemon/shell/pump.h"
 #include "daemon/shell/settings.h"
+#include "state/ownership/work_owner.h"
 #include "state/store/store.h"
 
 struct shell_attempt;
@@ -47,6 +48,7 @@ struct shell {
     struct server *server;
     struct server_replies replies; /* of the server, for what is answered later */
     struct settings settings;      /* serve.toml, as it was at the start */
+    struct work_owner owner;       /* this state folder, as a program's [run] work names it */
     struct tenure_hold *tenure;    /* NULL: the state folder is not shared */
     const char *taken_over;   /* likewise: from whom that had not stopped, and the proof; or NULL */
     bool moved;               /* likewise: the daemon before this one served on another host */

@@ -97,7 +97,11 @@ static void remove_target(const char *folder)
     if (n > 0) {
         target[n] = '\0';
         char *above = path_folder(target);
-        (void)rmdir(target);
+        if (rmdir(target) == 0) {
+            char *owner = path_join(above, LAYOUT_OWNER); /* claimed before the link was made */
+            (void)unlink(owner);
+            free(owner);
+        }
         (void)rmdir(above);
         free(above);
     }

@@ -4,12 +4,11 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files/claim.h"
 #include "base/files/file.h"
 #include "base/files/shared_dir.h"
 #include "base/json/json.h"
@@ -204,54 +203,6 @@ int tenure_read(const char *state, struct tenure *out, bool *found, struct err *
 
 /* ---- claimed and replaced ---- */
 
-/* Closed, and so sent to the server, before it gets its name. */
-static int write_temp(const char *temp, const struct tenure *t, struct err *err)
-{
-    struct strbuf text = STRBUF_INIT;
-    int rc = write_json(t, &text, err);
-    if (rc != 0) {
-        goto out;
-    }
-    int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) {
-        rc = err_set_errno(err, errno, "create %s", temp);
-        goto out;
-    }
-    rc = file_write_all(fd, text.buf, text.len, err);
-    if (rc == 0 && fsync(fd) != 0) {
-        rc = err_set_errno(err, errno, "sync %s", temp);
-    }
-    if (close(fd) != 0 && rc == 0) {
-        rc = err_set_errno(err, errno, "write %s", temp);
-    }
-out:
-    strbuf_release(&text);
-    return rc;
-}
-
-static char *temp_path(const char *state)
-{
-    char id[UUID_TEXT_SIZE];
-    uuid_make(id);
-    return xasprintf("%s/" LAYOUT_TENURE "/.%s.tmp", state, id);
-}
-
-/* A network file system may answer "exists" to its own repeated call: two names of one file say who
- * it was. */
-static int link_once(const char *temp, const char *path, struct err *err)
-{
-    struct stat st;
-    if (link(temp, path) == 0) {
-        return 0;
-    }
-    int why = errno;
-    if (stat(temp, &st) == 0 && st.st_nlink == 2) {
-        return 0;
-    }
-    return why == EEXIST ? err_set(err, ERR_EXISTS, "%s exists already", path)
-                         : err_set_errno(err, why, "link %s", path);
-}
-
 /* The one before stays, for a reader of this moment. */
 static void remove_older(const char *state, int64_t number)
 {
@@ -292,31 +243,28 @@ int tenure_claim(const char *state, struct tenure *t, struct err *err)
                        "preregd serves this folder, remove " LAYOUT_TENURE "/",
                        state, NUMBER_MAX);
     }
+    struct strbuf text = STRBUF_INIT;
     char *folder = folder_path(state);
-    char *temp = temp_path(state);
     char *path = record_path(state, t->number);
     t->sequence = 1;
     t->released = false;
     clock_wall_text(clock_wall(), t->time);
     int rc = dir_make_durable(folder, 0700, err);
     if (rc == 0) {
-        rc = write_temp(temp, t, err);
+        rc = write_json(t, &text, err);
     }
     if (rc == 0) {
-        rc = link_once(temp, path, err);
-    }
-    (void)unlink(temp);
-    if (rc == 0) {
-        rc = dir_sync(folder, err);
+        rc = claim_file(path, text.buf, text.len, err);
     }
     if (rc == 0) {
         rc = refuse_late(state, t, path, err);
     }
     if (rc == 0) {
         remove_older(state, t->number);
+        claim_sweep(folder);
     }
+    strbuf_release(&text);
     free(path);
-    free(temp);
     free(folder);
     return rc;
 }
@@ -324,18 +272,25 @@ int tenure_claim(const char *state, struct tenure *t, struct err *err)
 int tenure_renew(const char *state, struct tenure *t, struct err *err)
 {
     assert(state != NULL && t != NULL && t->number > 0);
-    char *temp = temp_path(state);
+    struct strbuf text = STRBUF_INIT;
+    char *folder = folder_path(state);
+    char *temp = claim_temp(folder);
     char *path = record_path(state, t->number);
     t->sequence++;
-    int rc = write_temp(temp, t, err);
+    int rc = write_json(t, &text, err);
+    if (rc == 0) {
+        rc = claim_write(temp, text.buf, text.len, err);
+    }
     if (rc == 0 && rename(temp, path) != 0) {
         rc = err_set_errno(err, errno, "rename to %s", path);
     }
     if (rc != 0) {
         (void)unlink(temp);
     }
+    strbuf_release(&text);
     free(path);
     free(temp);
+    free(folder);
     return rc;
 }
 

@@ -1,5 +1,7 @@
 /* The files of tenures: claimed once, replaced by their owner, compared, and read from a folder in
  * which anything may be. */
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/layout/layout.h"
@@ -112,6 +114,27 @@ static void test_older_files_are_removed(void **state)
     assert_int_equal(access(LAYOUT_TENURE "/notes.txt", F_OK), 0);
 }
 
+/* What a claimant leaves that is killed between writing its file and naming it. */
+static void test_files_of_killed_claimants_are_removed(void **state)
+{
+    static const char stale[] = ".12345678-1234-4234-8234-123456789012.tmp";
+    static const char young[] = ".12345678-1234-4234-8234-123456789013.tmp";
+    const struct timespec long_ago[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    struct tenure t = own(1);
+    struct err err;
+    (void)state;
+    scratch_put(LAYOUT_TENURE, stale, "");
+    scratch_put(LAYOUT_TENURE, young, "");
+    char *path = xasprintf(LAYOUT_TENURE "/%s", stale);
+    assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
+    assert_int_equal(tenure_claim(".", &t, &err), 0);
+    assert_int_equal(access(path, F_OK), -1);
+    free(path);
+    path = xasprintf(LAYOUT_TENURE "/%s", young);
+    assert_int_equal(access(path, F_OK), 0);
+    free(path);
+}
+
 static void test_a_record_is_checked(void **state)
 {
     static const char *const bad[] = {"", "{}", "[]", "{\"schema\":2}",
@@ -165,6 +188,7 @@ int main(void)
         IN_FOLDER(test_a_late_claim_is_refused),
         IN_FOLDER(test_the_last_number),
         IN_FOLDER(test_older_files_are_removed),
+        IN_FOLDER(test_files_of_killed_claimants_are_removed),
         IN_FOLDER(test_a_record_is_checked),
         IN_FOLDER(test_the_local_folder_is_of_this_host),
     };
