@@ -56,21 +56,28 @@ struct submit_progress {
     struct err blocked; /* only a person can make it go on; code 0: not so */
 };
 
-/* "NAME: 3/12 tasks done, 2 running, SPAN left". */
+static void add_some(struct strbuf *out, int64_t n, const char *words)
+{
+    if (n > 0) {
+        strbuf_addf(out, ", %lld %s", (long long)n, words);
+    }
+}
+
+/* "NAME: 3/12 tasks done, 2 running, 4 waiting in Slurm, SPAN left". */
 static void progress_line(const cJSON *summary, struct strbuf *out)
 {
     const cJSON *t = json_member(summary, "tasks");
     char span[64];
-    int64_t running = member_int(t, "running", 0) + member_int(t, "starting", 0);
+    int64_t running = member_int(t, "running", 0);
     int64_t blocked = member_int(t, "blocked", 0) + member_int(t, "never_run", 0);
     int64_t eta = member_int(summary, "eta_ms", -1);
     const int64_t planned = member_int(t, "planned", 0);
     strbuf_addf(out, "%s: %lld/%lld %s done, %lld running", member_text(summary, "name", "program"),
                 (long long)member_int(t, "done", 0), (long long)planned,
                 text_plural(planned, "task", "tasks"), (long long)running);
-    if (blocked > 0) {
-        strbuf_addf(out, ", %lld blocked or never run", (long long)blocked);
-    }
+    add_some(out, member_int(t, "starting", 0), "starting");
+    add_some(out, member_int(t, "queued", 0), "waiting in Slurm");
+    add_some(out, blocked, "blocked or never run");
     const char *state = member_text(summary, "state", "running");
     if (strcmp(state, "paused") == 0) {
         strbuf_addf(out, ", paused (%s)", member_text(summary, "paused_by", "?"));

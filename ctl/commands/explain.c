@@ -35,6 +35,9 @@ static const struct {
     {"done", "its result was verified and accepted"},
     {"dependency", "an earlier stage of its cell has to be done first"},
     {"slots", "every slot is taken; it is next in line when one is free"},
+    {"gpus", "it waits for GPUs of this machine"},
+    {"apparatus", "an apparatus check has to hold first"},
+    {"unknown", "whether its attempt lives is not known at present"},
     {"priority", "a program of higher priority has tasks ready, which start first"},
     {"memory", "its memory does not fit beside what runs now"},
     {"paused", "its program is paused"},
@@ -145,11 +148,41 @@ static void say_times(struct strbuf *sb, const cJSON *answer)
     }
 }
 
+/* "attempt 2: Slurm job 12_0 on node n2, GPU-4f3a12cd… (index 0, NVIDIA H100)": nothing for what
+ * ran on this machine without GPUs. */
+static void say_place(struct strbuf *sb, const cJSON *a)
+{
+    const char *job = answer_text(a, "job", NULL);
+    const char *node = answer_text(a, "node", NULL);
+    const cJSON *gpus = json_member(a, "gpus");
+    const cJSON *g;
+    if (job == NULL && node == NULL && cJSON_GetArraySize(gpus) == 0) {
+        return;
+    }
+    strbuf_addf(sb, "attempt %lld: ", (long long)answer_int(a, "no", 0));
+    const char *between = "";
+    if (job != NULL || node != NULL) {
+        strbuf_adds(sb, job == NULL ? "" : "Slurm job ");
+        out_line(sb, job == NULL ? "" : job);
+        strbuf_adds(sb, node == NULL ? "" : job == NULL ? "on node " : " on node ");
+        out_line(sb, node == NULL ? "" : node);
+        between = ", ";
+    }
+    cJSON_ArrayForEach(g, gpus)
+    {
+        strbuf_adds(sb, between);
+        status_gpu(sb, g);
+        between = ", ";
+    }
+    strbuf_addc(sb, '\n');
+}
+
 /* Prints the attempts' endings below the table, for which sentences are too wide. */
 static void say_endings(struct strbuf *sb, const cJSON *attempts)
 {
     for (const cJSON *a = attempts->child; a != NULL; a = a->next) {
         const char *detail = answer_text(a, "detail", NULL);
+        say_place(sb, a);
         if (detail != NULL) {
             strbuf_addf(sb, "attempt %lld: %s\n", (long long)answer_int(a, "no", 0), detail);
         }

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/json/json.h"
+#include "base/machine/gpu_list.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
@@ -203,6 +204,7 @@ void status_line(struct strbuf *sb, const struct term *t, const cJSON *summary)
     out_styled(sb, t, done == planned ? STYLE_GREEN : STYLE_NONE, text);
     add_count(sb, t, tasks, "running", "running");
     add_count(sb, t, tasks, "starting", "starting");
+    add_count(sb, t, tasks, "queued", "waiting in Slurm");
     add_count(sb, t, tasks, "ready", "ready");
     add_count(sb, t, tasks, "backoff", "in backoff");
     add_count(sb, t, tasks, "waiting", "waiting");
@@ -353,7 +355,47 @@ static void status_clock(struct strbuf *sb, const cJSON *summary)
     }
 }
 
-/* How many tasks wait, and for what. */
+void status_gpu(struct strbuf *sb, const cJSON *gpu)
+{
+    char name[GPU_SHORT_SIZE];
+    const cJSON *index = json_member(gpu, "index");
+    const char *model = answer_text(gpu, "model", NULL);
+    gpu_short_name(answer_text(gpu, "uuid", "?"), name);
+    out_line(sb, name);
+    if (!cJSON_IsNumber(index)) {
+        strbuf_adds(sb, " (not listed now)");
+        return;
+    }
+    strbuf_addf(sb, " (index %lld", (long long)answer_int(gpu, "index", 0));
+    strbuf_adds(sb, model == NULL ? "" : ", ");
+    out_line(sb, model == NULL ? "" : model);
+    strbuf_addc(sb, ')');
+}
+
+/* "GPU-4f3a12cd… (index 0, NVIDIA H100): arm=a,seed=1/train, ...": what its attempts hold here. */
+static void status_gpus(struct strbuf *sb, const cJSON *summary)
+{
+    const cJSON *g;
+    cJSON_ArrayForEach(g, json_member(summary, "gpus"))
+    {
+        const cJSON *name;
+        const int64_t more =
+            answer_int(g, "n_tasks", 0) - cJSON_GetArraySize(json_member(g, "tasks"));
+        const char *between = ": ";
+        status_gpu(sb, g);
+        cJSON_ArrayForEach(name, json_member(g, "tasks"))
+        {
+            strbuf_adds(sb, between);
+            out_line(sb, cJSON_IsString(name) ? name->valuestring : "?");
+            between = ", ";
+        }
+        if (more > 0) {
+            strbuf_addf(sb, " and %lld more", (long long)more);
+        }
+        strbuf_addc(sb, '\n');
+    }
+}
+
 /* "in Slurm: 3 RUNNING · 12 PENDING, Priority (...)": Slurm's own words. */
 static void status_elsewhere(struct strbuf *sb, const struct term *t, const cJSON *summary)
 {
@@ -371,6 +413,7 @@ static void status_elsewhere(struct strbuf *sb, const struct term *t, const cJSO
     }
 }
 
+/* How many tasks wait, and for what. */
 static void status_not_running(struct strbuf *sb, const struct term *t, const cJSON *summary)
 {
     const cJSON *list = json_member(summary, "not_running");
@@ -538,6 +581,7 @@ void status_program(struct strbuf *sb, const struct term *t, const cJSON *summar
     status_counted(sb, t, summary);
     status_apparatus(sb, summary);
     status_elsewhere(sb, t, summary);
+    status_gpus(sb, summary);
     status_not_running(sb, t, summary);
     status_removed(sb, summary);
     status_paused(sb, t, summary);

@@ -35,6 +35,9 @@ void status_daemon(struct strbuf *sb, const struct term *t, const cJSON *ping);
  * follows in order. */
 void status_check(struct strbuf *sb, const cJSON *check);
 
+/* "GPU-4f3a12cd… (index 0, NVIDIA H100)": a GPU of an answer's "gpus". */
+void status_gpu(struct strbuf *sb, const cJSON *gpu);
+
 /* A line when the history is unverified or still being checked (of a summary, or of the answer
  * to verdict); else nothing. */
 void status_history(struct strbuf *sb, const cJSON *answer);

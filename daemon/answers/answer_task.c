@@ -9,6 +9,7 @@
 #include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "daemon/answers/answer.h"
+#include "daemon/answers/placement.h"
 #include "daemon/core/core.h"
 #include "daemon/core/explain.h"
 #include "daemon/program/inputs.h"
@@ -68,6 +69,7 @@ static void put_task(cJSON *o, const struct shell *sh, const struct hosted *h, u
     put_count(o, "done", a != NULL ? a->row.done : -1);
     put_count(o, "total", a != NULL ? a->row.total : -1);
     put_text(o, "unit", a != NULL ? a->unit : NULL);
+    json_put(o, "gpus", placement_gpus(sh, a != NULL ? a->row.placement.gpus : ""));
     summary_put_span(o, "eta_ms", left_of(a));
 }
 
@@ -249,6 +251,7 @@ static void put_budgets(cJSON *o, const struct hosted *h, uint32_t task)
 }
 
 struct attempts_list {
+    const struct shell *shell;
     const struct hosted *hosted;
     cJSON *list;
     int64_t malformed;
@@ -292,6 +295,7 @@ static int push_attempt(void *ctx, uint32_t task, const struct attempt_row *a, s
         put_file(o, "events", folder, LAYOUT_EVENTS);
     } else {
         put_ending(o, a);
+        placement_put(o, l->shell, folder, a);
     }
     json_put_bool(o, "live", a->state != ATTEMPT_ENDED);
     if (l->files) {
@@ -367,7 +371,7 @@ int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **resu
     const struct plan_program *p = h->bundle->program;
     size_t stage = hosted_stage(h, task);
     cJSON *o = json_object();
-    struct attempts_list l = {.hosted = h, .list = json_array()};
+    struct attempts_list l = {.shell = ctx->shell, .hosted = h, .list = json_array()};
     json_put_string(o, "program", h->id);
     put_task(o, ctx->shell, h, task);
     bool of_grid = !hosted_is_check(h, task);

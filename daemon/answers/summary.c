@@ -14,6 +14,7 @@
 #include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "daemon/answers/answer.h"
+#include "daemon/answers/placement.h"
 #include "daemon/core/explain.h"
 #include "daemon/program/apparatus.h"
 #include "daemon/shell/attempts.h"
@@ -112,17 +113,21 @@ static double eta_ms(const struct shell *sh, const struct hosted *h)
 
 /* ---- counts ---- */
 
-/* "ready" excludes backoff, which is shown by itself; the members add up to "planned". */
+/* "ready" excludes backoff, and "starting" what waits in Slurm's queue: each is shown by itself.
+ * The members add up to "planned". */
 static cJSON *tasks_json(const struct shell *sh, const struct hosted *h)
 {
     struct core_counts c = {0};
     cJSON *o = json_object();
     (void)core_counts_get(sh->core, h->no, &c);
+    uint32_t queued = placement_n_queued(sh, h); /* its row may be a moment ahead of the count */
+    queued = queued < c.by_state[TASK_STARTING] ? queued : c.by_state[TASK_STARTING];
     json_put_int(o, "planned", (int64_t)h->n_tasks);
     json_put_int(o, "waiting", c.by_state[TASK_WAITING]);
     json_put_int(o, "ready", c.by_state[TASK_READY] - c.backoff);
     json_put_int(o, "backoff", c.backoff);
-    json_put_int(o, "starting", c.by_state[TASK_STARTING]);
+    json_put_int(o, "queued", queued);
+    json_put_int(o, "starting", c.by_state[TASK_STARTING] - queued);
     json_put_int(o, "running", c.by_state[TASK_RUNNING]);
     json_put_int(o, "done", c.by_state[TASK_DONE]);
     json_put_int(o, "blocked", c.by_state[TASK_BLOCKED]);
@@ -410,6 +415,7 @@ cJSON *summary_json(const struct shell *sh, const struct hosted *h)
     json_put_int(o, "garbage_lines", malformed);
     json_put(o, "not_running", not_running_json(sh, h));
     json_put(o, "elsewhere", elsewhere_json(sh, h));
+    json_put(o, "gpus", placement_held(sh, h));
     const struct hosted *ahead = shell_program(sh, core_program_ahead(sh->core, h->no));
     json_put_string(o, "behind", ahead == NULL ? NULL : ahead->id);
     put_gpus_why(o, sh, h);

@@ -197,10 +197,14 @@ static void text_of_slots(const struct core *c, const struct core_explanation *e
     } else if (e->lacks_gpus && p != NULL) {
         gpus_why_not(c, p, task_stage(p, e->task), out);
     } else if (e->threads > e->free_threads) {
-        strbuf_addf(out, "waits for cores: needs %u, %u free", e->threads, e->free_threads);
+        strbuf_addf(out, "waits for cores: needs %u, attempts of this daemon hold %u of %u",
+                    e->threads, c->used_threads, c->config.cores);
     } else if (e->memory_bytes > e->free_memory_bytes) {
-        strbuf_addf(out, "waits for memory: needs %lld MiB, %lld MiB free",
-                    (long long)(e->memory_bytes >> 20), (long long)(e->free_memory_bytes >> 20));
+        strbuf_addf(out,
+                    "waits for memory: needs %lld MiB, attempts of this daemon hold %lld of %lld "
+                    "MiB",
+                    (long long)(e->memory_bytes >> 20), (long long)(c->used_memory >> 20),
+                    (long long)(c->config.memory_bytes >> 20));
     } else {
         strbuf_adds(out, "is in line behind other tasks");
     }

@@ -20,6 +20,7 @@
 #define MEMORY_WEIGHT (INT64_C(1) << 47) /* no GPU has so many bytes */
 #define PART          "MIG-"
 #define MIB_BITS      20
+#define GIB_BITS      30
 
 struct gpu_choice {
     uint32_t of[PLACEMENT_GPUS_MAX]; /* indices into the core's list */
@@ -339,7 +340,15 @@ void gpus_assign(const struct core *c, const struct core_program *p, const struc
 
 /* ---- why it waits ---- */
 
-/* "2 GPUs with 20480 MiB each", "0.25 of a GPU". */
+/* "20 GiB", "1536 MiB". */
+static void add_size(struct strbuf *out, int64_t bytes)
+{
+    const bool whole = bytes % (INT64_C(1) << GIB_BITS) == 0;
+    strbuf_addf(out, "%lld %s", (long long)(bytes >> (whole ? GIB_BITS : MIB_BITS)),
+                whole ? "GiB" : "MiB");
+}
+
+/* "2 GPUs with 20 GiB each", "0.25 of a GPU". */
 static void text_of_want(const struct core_program *p, const struct core_stage *s,
                          struct strbuf *out)
 {
@@ -353,8 +362,9 @@ static void text_of_want(const struct core_program *p, const struct core_stage *
         strbuf_addf(out, " of the model %s", p->gpu_model);
     }
     if (s->gpu_memory_bytes > 0) {
-        strbuf_addf(out, " with %lld MiB%s", (long long)(s->gpu_memory_bytes >> MIB_BITS),
-                    n == 1 ? "" : " each");
+        strbuf_adds(out, " with ");
+        add_size(out, s->gpu_memory_bytes);
+        strbuf_adds(out, n == 1 ? "" : " each");
     }
 }
 
@@ -378,26 +388,57 @@ static uint32_t n_present(const struct core *c)
     return n;
 }
 
-/* Every suitable GPU that another process uses, or whose memory others use. */
+/* "GPU-4f3a12cd… has 24 GiB, of which attempts of this daemon hold 16 GiB and other processes use 4
+ * GiB"; of a share with enough memory, how much of the GPU is given out. */
+static void text_of_use(const struct core_stage *s, const struct gpu_state *g, const char *name,
+                        struct strbuf *out)
+{
+    if (g->used_memory + s->gpu_memory_bytes <= memory_for_us(g)) {
+        strbuf_adds(out, "; ");
+        if (g->used_thousandths < WHOLE) {
+            strbuf_addf(out, "%g of ", (double)g->used_thousandths / WHOLE);
+        }
+        strbuf_addf(out, "%s is given to attempts of this daemon", name);
+        return;
+    }
+    strbuf_addf(out, "; %s has ", name);
+    add_size(out, g->is.memory_bytes);
+    if (g->used_memory > 0) {
+        strbuf_adds(out, ", of which attempts of this daemon hold ");
+        add_size(out, g->used_memory);
+    }
+    if (g->is.others_bytes > 0) {
+        strbuf_adds(out, g->used_memory > 0 ? " and other processes use "
+                                            : ", of which other processes use ");
+        add_size(out, g->is.others_bytes);
+    }
+}
+
+/* Every suitable GPU that is not free: used by another process, or short of memory. Those that
+ * attempts of ours have as a whole are counted. */
 static void text_of_users(const struct core *c, const struct core_program *p,
                           const struct core_stage *s, struct strbuf *out)
 {
+    uint32_t n_given = 0;
     for (uint32_t i = 0; i < c->n_gpus; i++) {
         const struct gpu_state *g = &c->gpus[i];
-        struct gpu_state alone = *g; /* as if others used none of its memory */
+        const bool given = s->gpu_thousandths >= WHOLE && g->n_holders > 0;
         char name[GPU_SHORT_SIZE];
-        alone.is.others_bytes = 0;
-        if (is_suitable(p, s, g) && g->is.used_by[0] != '\0') {
-            gpu_short_name(g->is.uuid, name);
-            strbuf_addf(out, "; %s is used by %s", name, g->is.used_by);
-        } else if (is_suitable(p, s, g) && !is_free(s, g) && is_free(s, &alone)) {
-            gpu_short_name(g->is.uuid, name);
-            strbuf_addf(out,
-                        "; %s has %lld of %lld MiB left for attempts; the rest is used by other "
-                        "processes",
-                        name, (long long)(memory_for_us(g) >> MIB_BITS),
-                        (long long)(g->is.memory_bytes >> MIB_BITS));
+        if (!is_suitable(p, s, g) || is_free(s, g)) {
+            continue;
         }
+        gpu_short_name(g->is.uuid, name);
+        if (g->is.used_by[0] != '\0') {
+            strbuf_addf(out, "; %s is used by %s", name, g->is.used_by);
+        } else if (given) {
+            n_given++;
+        } else {
+            text_of_use(s, g, name, out);
+        }
+    }
+    if (n_given > 0) {
+        strbuf_addf(out, "; %u %s given to attempts of this daemon", n_given,
+                    n_given == 1 ? "is" : "are");
     }
 }
 

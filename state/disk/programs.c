@@ -98,7 +98,8 @@ static int put_tasks(struct listing *l, const struct store_program *p, cJSON *o,
                                                : "running");
     cJSON *tasks = json_object();
     json_put_int(tasks, "planned", (int64_t)n_grid);
-    json_put_int(tasks, "running", by_state[TASK_STARTING] + by_state[TASK_RUNNING]);
+    json_put_int(tasks, "starting", by_state[TASK_STARTING]); /* perhaps in Slurm's queue */
+    json_put_int(tasks, "running", by_state[TASK_RUNNING]);
     json_put_int(tasks, "done", by_state[TASK_DONE]);
     json_put_int(tasks, "blocked", by_state[TASK_BLOCKED]);
     json_put_int(tasks, "never_run", by_state[TASK_NEVER_RUN]);

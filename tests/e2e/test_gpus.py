@@ -82,6 +82,23 @@ def waiting(place):
     return sorted(name for name, t in place.tasks().items() if name.endswith("/train") and t["state"] == "ready")
 
 
+def names_gpus(place):
+    """status, cells and explain say which attempt has which GPU, to people and to programs."""
+    place.wait_for(lambda: sum(t["state"] == "running" for t in place.tasks().values()) == 2, 30, "both are seen to run")
+    running = sorted(name for name, t in place.tasks().items() if t["state"] == "running")
+    held = {g["uuid"]: g for g in place.status()[0]["gpus"]}
+    equal((sorted(held), sorted(name for g in held.values() for name in g["tasks"])), ([A, B], running), "who has what")
+    for name in running:
+        has = place.tasks()[name]["gpus"]
+        equal([g["model"] for g in has], ["NVIDIA H100 80GB HBM3"], "the model")
+        equal([g["index"] for g in has], [0 if has[0]["uuid"] == A else 1], "the index")
+        attempt = why(place, name)["attempt_list"][-1]
+        equal((attempt["executor"], attempt["gpus"], attempt["node"], attempt["job"]), ("local", has, None, None), "the attempt")
+        words = f"{has[0]['uuid'][:12]}\u2026 (index {has[0]['index']}, NVIDIA H100 80GB HBM3)"
+        expect(f"attempt 1: {words}" in place.ctl("explain", name).stdout, place.ctl("explain", name).stdout)
+        expect(f"{words}: {name}" in place.ctl("status").stdout, place.ctl("status").stdout)
+
+
 def test_whole(place):
     """Two GPUs, four tasks: each has one of its own and no other is seen; stages without GPUs see none. Provenance and report name
     them."""
@@ -94,11 +111,16 @@ def test_whole(place):
     task = waiting(place)[0]
     place.wait_for(lambda: why(place, task)["why"] == "gpus", 30, "it waits for GPUs")
     text = why(place, task)["why_text"]
-    equal(text, 'waits for GPUs: needs 1 GPU of the model NVIDIA H100, 0 of 2 free', "why")
-    expect(text in place.ctl("explain", task).stdout, "explain does not say it")
+    equal(text, "waits for GPUs: needs 1 GPU of the model NVIDIA H100, 0 of 2 free; 2 are given to attempts of this daemon", "why")
+    said = place.ctl("explain", task).stdout
+    expect(text in said and "is ready: it waits for GPUs of this machine" in said, said)
+    names_gpus(place)
     equal([w["why"] for w in place.status()[0]["not_running"] if w["why"] != "dependency"], ["gpus"], "status")
     release(place)
     place.wait_finished(120)
+    had = [a["gpus"] for a in why(place, task)["attempt_list"]]
+    expect(len(had) == 1 and had[0][0]["uuid"] in (A, B), f"the GPU of an attempt that has ended: {had}")
+    equal(place.status()[0]["gpus"], [], "GPUs that are held in the end")
     equal({s["CUDA_VISIBLE_DEVICES"] for s in seen(place, "score").values()}, {""}, "what stages without GPUs see")
     with open(os.path.join(place.program_folder(), "report", "provenance.json"), encoding="utf-8") as f:
         tasks = json.load(f)["tasks"]
@@ -126,7 +148,9 @@ def test_shared(place):
     equal(given(place), [A, A], "what they see")
     task = waiting(place)[0]
     place.wait_for(lambda: why(place, task)["why"] == "gpus", 30, "it waits for GPUs")
-    equal(why(place, task)["why_text"], "waits for GPUs: needs 0.25 of a GPU with 30720 MiB, 0 of 1 free", "why")
+    equal(why(place, task)["why_text"], "waits for GPUs: needs 0.25 of a GPU with 30 GiB, 0 of 1 free; GPU-aaaaaaaa\u2026 has 80 GiB, of "
+          "which attempts of this daemon hold 60 GiB", "why")
+    equal(place.status()[0]["gpus"][0]["n_tasks"], 2, "who share it")
     release(place)
     place.wait_finished(120)
 
@@ -158,8 +182,7 @@ def test_memory_of_others(place):
     place.serve()
     place.must(OK, "preregd", "submit", program(place, 'slots = 4\n[run.train]\ngpus = 1\ngpu_memory = "60GiB"'))
     task = "arm=a,seed=1/train"
-    text = ("waits for GPUs: needs 1 GPU with 61440 MiB, 0 of 1 free; GPU-aaaaaaaa\u2026 has 51200 of 81920 MiB left for attempts; "
-            "the rest is used by other processes")
+    text = "waits for GPUs: needs 1 GPU with 60 GiB, 0 of 1 free; GPU-aaaaaaaa\u2026 has 80 GiB, of which other processes use 30 GiB"
     place.wait_for(lambda: why(place, task)["why_text"] == text, 30, f"it waits: {why(place, task)}")
     equal(seen(place), {}, "attempts meanwhile")
     pretend(place, {**gpu(A), "free_bytes": 70 * GIB})
@@ -199,7 +222,7 @@ def test_daemon_dies(place):
     place.serve()
     task = waiting(place)[0]
     place.wait_for(lambda: "are known" not in (why(place, task)["why_text"] or "are known"), 30, "the GPUs are known again")
-    equal(why(place, task)["why_text"], "waits for GPUs: needs 1 GPU, 0 of 2 free", "why: no stranger")
+    equal(why(place, task)["why_text"], "waits for GPUs: needs 1 GPU, 0 of 2 free; 2 are given to attempts of this daemon", "why: no stranger")
     equal(seen(place), before, "who runs")
     release(place)
     place.wait_finished(120)

@@ -530,7 +530,35 @@ static void test_room(void **state)
     struct strbuf text = STRBUF_INIT;
     assert_true(core_explain(d.core, 1, 1, &e));
     core_explanation_text(d.core, &e, (struct mono_time){0}, &text);
-    assert_string_equal(text.buf, "waits for cores: needs 4, 0 free");
+    assert_string_equal(text.buf, "waits for cores: needs 4, attempts of this daemon hold 4 of 4");
+    strbuf_release(&text);
+    driver_release(&d);
+}
+
+/* What is short of memory says how much of it our own attempts have. */
+static void test_room_of_memory(void **state)
+{
+    (void)state;
+    struct driver d;
+    static const struct core_plan_stage large = {
+        .threads = 1, .memory_bytes = INT64_C(3) << 30, .crashes = 3, .attempts = 9};
+    const struct core_plan plan = {.n_cells = 2, .n_stages = 1, .stages = &large};
+    struct core_config config;
+    struct core_explanation e;
+    struct strbuf text = STRBUF_INIT;
+    core_config_default(&config);
+    config.cores = 4;
+    config.memory_bytes = INT64_C(5) << 30;
+    driver_init(&d, config.cores);
+    core_free(d.core);
+    d.core = core_create(&config);
+    driver_step(&d, (struct core_event){.kind = CORE_ALL_ADDED});
+    driver_add(&d, 1, &plan);
+    assert_int_equal(driver_row(&d, 1).state, TASK_READY);
+    assert_true(core_explain(d.core, 1, 1, &e));
+    core_explanation_text(d.core, &e, (struct mono_time){0}, &text);
+    assert_string_equal(text.buf, "waits for memory: needs 3072 MiB, attempts of this daemon hold "
+                                  "3072 of 5120 MiB");
     strbuf_release(&text);
     driver_release(&d);
 }
@@ -569,6 +597,7 @@ int main(void)
         cmocka_unit_test(test_priority),
         cmocka_unit_test(test_priority_of_the_starved),
         cmocka_unit_test(test_room),
+        cmocka_unit_test(test_room_of_memory),
         cmocka_unit_test(test_deadline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

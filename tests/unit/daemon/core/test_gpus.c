@@ -154,11 +154,14 @@ static void test_no_gpu_twice(void **state)
     assert_string_equal(given(&d), "GPU-a");
     add_wish(&d, 2, &(struct wish){.n_cells = 2, .thousandths = 1000});
     assert_string_equal(given(&d), "GPU-b");
-    assert_string_equal(why(&d, 2, 1), "waits for GPUs: needs 1 GPU, 0 of 2 free");
+    assert_string_equal(why(&d, 2, 1), "waits for GPUs: needs 1 GPU, 0 of 2 free; 2 are given to "
+                                       "attempts of this daemon");
     add_wish(&d, 3, &(struct wish){.n_cells = 1, .thousandths = 400, .memory_bytes = 31 * GIB});
     assert_string_equal(given(&d), "");
     assert_string_equal(why(&d, 3, 0),
-                        "waits for GPUs: needs 0.4 of a GPU with 31744 MiB, 0 of 2 free");
+                        "waits for GPUs: needs 0.4 of a GPU with 31 GiB, 0 of 2 free; GPU-a has 80 "
+                        "GiB, of which attempts of this daemon hold 50 GiB; GPU-b is given to "
+                        "attempts of this daemon");
     add_wish(&d, 4, &(struct wish){.n_cells = 1, .thousandths = 400, .memory_bytes = 30 * GIB});
     assert_string_equal(given(&d), "GPU-a");
     driver_at(&d, CORE_ATTEMPT_UP, 0, 1);
@@ -224,14 +227,19 @@ static void test_memory_of_others(void **state)
     add_wish(&d, 1, &(struct wish){.n_cells = 1, .thousandths = 1000, .memory_bytes = 60 * GIB});
     assert_string_equal(given(&d), "");
     assert_string_equal(why(&d, 1, 0),
-                        "waits for GPUs: needs 1 GPU with 61440 MiB, 0 of 1 free; GPU-a has 51200 "
-                        "of 81920 MiB left for attempts; the rest is used by other processes");
+                        "waits for GPUs: needs 1 GPU with 60 GiB, 0 of 1 free; GPU-a has 80 GiB, "
+                        "of which other processes use 30 GiB");
     add_wish(&d, 2, &(struct wish){.n_cells = 2, .thousandths = 500, .memory_bytes = 30 * GIB});
     assert_string_equal(given(&d), "GPU-a"); /* 50 GiB: one of them fits */
-    gpus[0].others_bytes = 1 * GIB;          /* what the driver keeps: no reason to wait */
+    assert_string_equal(why(&d, 2, 1),
+                        "waits for GPUs: needs 0.5 of a GPU with 30 GiB, 0 of 1 free; GPU-a has 80 "
+                        "GiB, of which attempts of this daemon hold 30 GiB and other processes use "
+                        "30 GiB");
+    gpus[0].others_bytes = 1 * GIB; /* what the driver keeps: no reason to wait */
     tell(&d, 1);
     assert_string_equal(given(&d), "GPU-a");
-    assert_string_equal(why(&d, 1, 0), "waits for GPUs: needs 1 GPU with 61440 MiB, 0 of 1 free");
+    assert_string_equal(why(&d, 1, 0), "waits for GPUs: needs 1 GPU with 60 GiB, 0 of 1 free; 1 is "
+                                       "given to attempts of this daemon");
     gpus[0].others_bytes = 20 * GIB;
     tell(&d, 1);
     assert_string_equal(given(&d), "");
@@ -309,7 +317,9 @@ static void test_restart(void **state)
     tell(&d, 2);
     assert_string_equal(given(&d), "GPU-a"); /* half of it was held */
     assert_string_equal(why(&d, 1, 3),
-                        "waits for GPUs: needs 0.5 of a GPU with 1024 MiB, 0 of 2 free");
+                        "waits for GPUs: needs 0.5 of a GPU with 1 GiB, 0 of 2 free; GPU-a is "
+                        "given to attempts of this daemon; GPU-b is given to attempts of this "
+                        "daemon");
     end_in(&d, 1, 0); /* the whole one is free again */
     assert_string_equal(given(&d), "GPU-b");
     driver_release(&d);
@@ -386,7 +396,8 @@ static void test_cores_are_kept(void **state)
     driver_at(&d, CORE_ATTEMPT_UP, 1, 1);
     end_in(&d, 1, 1);
     assert_int_equal(driver_row(&d, 5).state, TASK_READY);
-    assert_string_equal(why(&d, 1, 0), "waits for cores: needs 2, 1 free");
+    assert_string_equal(why(&d, 1, 0),
+                        "waits for cores: needs 2, attempts of this daemon hold 1 of 2");
     end_in(&d, 1, 3);
     assert_string_equal(given(&d), "GPU-a");
     driver_release(&d);
