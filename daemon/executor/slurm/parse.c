@@ -256,6 +256,7 @@ static const struct {
     {"maximum job count", SLURM_REFUSED_FULL},
     {"Resource temporarily unavailable", SLURM_REFUSED_FULL},
     {"rate limit", SLURM_REFUSED_FULL},
+    {"Required partition not available", SLURM_REFUSED_FULL}, /* inactive, or being drained */
     {"Socket timed out", SLURM_REFUSED_UNKNOWN},
     {"Unable to contact slurm controller", SLURM_REFUSED_UNKNOWN},
     {"Zero Bytes were transmitted", SLURM_REFUSED_UNKNOWN},
@@ -307,20 +308,36 @@ static const char *without_prefix(const char *line)
     return at != NULL && at - line < 32 ? at + sizeof(ERROR) - 1 : line;
 }
 
+/* "Try "sbatch --help" for more information" is below what is wrong. */
+static bool is_hint(const char *line)
+{
+    return strncmp(line, "Try ", 4) == 0;
+}
+
 void slurm_parse_why(const char *text, size_t len, char *why, size_t size)
 {
     char line[512];
+    char error[512] = ""; /* the last one before this line */
     const char *s = NULL;
     size_t n = 0;
     why[0] = '\0';
-    /* The last line says what failed: those before it warn, or give details. */
+    /* The last line says what failed, and the error before it what about it: "Memory specification
+     * can not be satisfied", then "Requested node configuration is not available". Others warn. */
     while (next_line(&text, &len, &s, &n)) {
-        if (n > 0) {
-            size_t cut = n < sizeof(line) - 1 ? n : sizeof(line) - 1;
-            memcpy(line, s, cut);
-            line[cut] = '\0';
-            text_copy_line(why, size, without_prefix(line));
+        size_t cut = n < sizeof(line) - 1 ? n : sizeof(line) - 1;
+        memcpy(line, s, cut);
+        line[cut] = '\0';
+        if (n == 0 || is_hint(line)) {
+            continue;
         }
+        const char *words = without_prefix(line);
+        const bool more = error[0] != '\0' && strcmp(error, words) != 0;
+        char both[sizeof(line) + sizeof(error) + 2];
+        text_copy_line(both, sizeof(error), more ? error : "");
+        text_copy_line(both + strlen(both), 3, more ? "; " : "");
+        text_copy_line(both + strlen(both), sizeof(line), words);
+        text_copy_line(why, size, both);
+        text_copy_line(error, sizeof(error), words != line ? words : "");
     }
 }
 

@@ -84,6 +84,32 @@ static void note_final_reason(struct slurm_book *b, struct batch_record *r,
                               slurm_reason_in_words(row->reason), row->reason));
 }
 
+static void note_row(struct slurm_book *b, uint32_t slot, const struct slurm_rows *rows, uint32_t i)
+{
+    struct attempt_record *a = ledger_at(b, slot);
+    if (a->row == NOWHERE || outranks(&rows->rows[i], &rows->rows[a->row])) {
+        a->row = i;
+    }
+}
+
+/* The rest of an array that was cancelled while all of it waited is one row without an index. It is
+ * about whatever has no row of its own. */
+static void note_whole_array(struct slurm_book *b, uint32_t batch, const struct slurm_rows *rows,
+                             uint32_t i)
+{
+    const struct slurm_row *row = &rows->rows[i];
+    const struct batch_record *r = &b->batches[batch];
+    if (!r->array || row->index != SLURM_INDEX_NONE || row->state != SLURM_CANCELLED ||
+        row->node[0] != '\0') {
+        return;
+    }
+    for (uint32_t k = 0; k < r->n_entries; k++) {
+        if (r->entries[k] < ENTRY_STRAY) {
+            note_row(b, r->entries[k], rows, i);
+        }
+    }
+}
+
 /* Finds the best row of each attempt, and the batches that are in the queue. */
 static void mark_rows(struct slurm_book *b, const struct slurm_rows *rows)
 {
@@ -99,13 +125,13 @@ static void mark_rows(struct slurm_book *b, const struct slurm_rows *rows)
             (slurm_state_phase(row->state) != SLURM_PHASE_OVER || row->node[0] != '\0')) {
             settle_accepted(b, batch);
         }
+        if (entry == NULL && batch != NOWHERE) {
+            note_whole_array(b, batch, rows, i);
+        }
         if (entry == NULL || *entry >= ENTRY_STRAY) {
             continue;
         }
-        struct attempt_record *a = ledger_at(b, *entry);
-        if (a->row == NOWHERE || outranks(row, &rows->rows[a->row])) {
-            a->row = i;
-        }
+        note_row(b, *entry, rows, i);
         note_final_reason(b, &b->batches[batch], row);
     }
 }

@@ -394,6 +394,29 @@ static void test_kill(void **state)
     finish(&p);
 }
 
+/* An array that is cancelled while all of it waits is shown as one job: its attempts end at once,
+ * and those of its tasks that have rows of their own do not. */
+static void test_array_cancelled_whole(void **state)
+{
+    struct bench p;
+    char text[400];
+    (void)state;
+    begin(&p);
+    start(&p, 0, A, true);
+    start(&p, 1, B, true);
+    tested(&p, SLURM_SUBMIT_DONE);
+    submitted(&p, SLURM_SUBMIT_DONE);
+    (void)snprintf(text, sizeof(text),
+                   "5|5|CANCELLED|None|%s|1000||N/A|N/A\n5_1|6|RUNNING|None|%s|1000|n1|N/A|N/A\n",
+                   p.name, p.name);
+    queue(&p, text);
+    assert_int_equal(must(&p, SLURM_ACT_LOOK).key.task, 0);
+    files(&p, 0, false);
+    assert_int_equal(reason(&p), END_PREEMPTED);
+    assert_int_equal(slurm_book_count(p.book), 1);
+    finish(&p);
+}
+
 /* Rule 25: a cancel goes where its batch went, however many clusters there are. */
 static void test_kill_in_its_cluster(void **state)
 {
@@ -681,6 +704,7 @@ int main(void)
         cmocka_unit_test(test_full_and_ended),
         cmocka_unit_test(test_node_fail),
         cmocka_unit_test(test_kill),
+        cmocka_unit_test(test_array_cancelled_whole),
         cmocka_unit_test(test_kill_in_its_cluster),
         cmocka_unit_test(test_forgets),
         cmocka_unit_test(test_forgets_refused),

@@ -127,9 +127,8 @@ static void test_refusals(void **state)
         {"sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: Batch job submission failed: "
          "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)\n",
          SLURM_REFUSED_FULL,
-         "Batch job submission failed: Job violates accounting/QOS policy (job submit limit, "
-         "user's "
-         "size and/or time limits)"},
+         "QOSMaxSubmitJobPerUserLimit; Batch job submission failed: Job violates accounting/QOS "
+         "policy (job submit limit, user's size and/or time limits)"},
         {"sbatch: error: AssocMaxSubmitJobLimit\n", SLURM_REFUSED_FULL, "AssocMaxSubmitJobLimit"},
         {"sbatch: error: Batch job submission failed: Slurm temporarily unable to accept job, "
          "sleeping and retrying\n",
@@ -137,7 +136,18 @@ static void test_refusals(void **state)
         {"sbatch: error: Memory specification can not be satisfied\nsbatch: error: Batch job "
          "submission failed: Requested node configuration is not available\n",
          SLURM_REFUSED_NEVER,
-         "Batch job submission failed: Requested node configuration is not available"},
+         "Memory specification can not be satisfied; Batch job submission failed: Requested node "
+         "configuration is not available"},
+        {"sbatch: unrecognized option '--foo=bar'\nTry \"sbatch --help\" for more information\n",
+         SLURM_REFUSED_NEVER, "sbatch: unrecognized option '--foo=bar'"},
+        {"sbatch: error: Unable to contact slurm controller (connect failure)\nsbatch: error: "
+         "Unable "
+         "to contact slurm controller (connect failure)\n",
+         SLURM_REFUSED_UNKNOWN, "Unable to contact slurm controller (connect failure)"},
+        {"sbatch: error: Batch job submission failed: Required partition not available (inactive "
+         "or "
+         "drain)\n",
+         SLURM_REFUSED_FULL, NULL},
         {"sbatch: error: Batch job submission failed: Invalid partition name specified\n",
          SLURM_REFUSED_NEVER, NULL},
         {"sbatch: error: Batch job submission failed: Socket timed out on send/recv operation\n",
