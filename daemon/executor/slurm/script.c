@@ -4,6 +4,10 @@
 
 #include <assert.h>
 
+#include "base/text.h"
+
+#define SHOWN_MAX 120 /* of a line of setup, in the log */
+
 static void add_folder(struct strbuf *out, const struct slurm_script *s)
 {
     strbuf_adds(out, "folder=");
@@ -26,6 +30,20 @@ static void add_folder(struct strbuf *out, const struct slurm_script *s)
     strbuf_addf(out, "\n[ -n \"$folder\" ] || exit %d\n", SLURM_SCRIPT_NO_FOLDER);
 }
 
+/* Line `no` of setup, which ends the script if it fails. The last line of the log then says which
+ * one it was, and how it begins. */
+static void add_setup(struct strbuf *out, const char *line, size_t no)
+{
+    char shown[SHOWN_MAX];
+    text_copy_line(shown, sizeof(shown), line);
+    strbuf_addf(out,
+                "%s\n[ $? -eq 0 ] || { printf '" SLURM_SCRIPT_SETUP_LINE
+                "%zu of [run.slurm] setup failed: %%s\\n' ",
+                line, no);
+    strbuf_add_quoted(out, shown);
+    strbuf_addf(out, "; exit %d; }\n", SLURM_SCRIPT_NO_SETUP);
+}
+
 void slurm_script_write(struct strbuf *out, const struct slurm_script *s)
 {
     assert(s->folder != NULL || s->list != NULL);
@@ -34,11 +52,7 @@ void slurm_script_write(struct strbuf *out, const struct slurm_script *s)
     add_folder(out, s);
     strbuf_adds(out, "exec > \"$folder/" SLURM_SCRIPT_LOG "\" 2>&1\n");
     for (size_t i = 0; i < s->n_setup; i++) {
-        strbuf_adds(out, s->setup[i]);
-        strbuf_addf(out,
-                    "\n[ $? -eq 0 ] || { echo 'preregd: line %zu of [run.slurm] setup failed'; "
-                    "exit %d; }\n",
-                    i + 1, SLURM_SCRIPT_NO_SETUP);
+        add_setup(out, s->setup[i], i + 1);
     }
     strbuf_adds(out, "exec "); /* rule 4 */
     strbuf_add_quoted(out, s->shim);

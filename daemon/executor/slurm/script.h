@@ -13,6 +13,8 @@
 #define SLURM_SCRIPT_LOG       "slurm.log"
 #define SLURM_SCRIPT_NO_FOLDER 113 /* exit: the list has no line for the index */
 #define SLURM_SCRIPT_NO_SETUP  114 /* exit: a line of setup failed */
+#define SLURM_SCRIPT_SETUP_LINE                                                                    \
+    "preregd: line " /* how the log's last line then begins; its number from 1 follows */
 
 struct slurm_script {
     const char *shim;         /* absolute path, on the nodes */

@@ -86,13 +86,14 @@ static void test_setup_that_fails(void **state)
 {
     char *at = scratch_make();
     struct place p;
-    const char *const setup[] = {"true", "false"};
+    const char *const setup[] = {"true", "echo \"it's 50%\" >&2 &&\nfalse"};
     (void)state;
     make_place(&p, at);
     const struct slurm_script s = {
         .shim = p.shim, .folder = p.folder, .setup = setup, .n_setup = 2};
     assert_int_equal(run(at, &s, NULL), SLURM_SCRIPT_NO_SETUP);
-    assert_true(log_has(&p, "line 2 of [run.slurm] setup failed"));
+    assert_true(log_has(&p, "it's 50%\npreregd: line 2 of [run.slurm] setup failed: echo \"it's "
+                            "50%\" >&2 && false\n"));
     scratch_remove(at);
 }
 
