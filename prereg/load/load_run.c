@@ -67,12 +67,22 @@ static void load_deadlines(struct load *l, const struct toml_node *t, int64_t ou
     }
 }
 
-static void load_executor(struct load *l, const struct toml_node *t, enum executor_kind *out)
+/* Where the value of a key is; `place` keeps its own where the key is absent. */
+static void note_place(const struct toml_node *t, const char *key, struct place *place)
+{
+    const struct toml_node *m = toml_member(t, key);
+    if (m != NULL) {
+        *place = load_place(m);
+    }
+}
+
+static void load_executor(struct load *l, const struct toml_node *t, struct stage_run *run)
 {
     static const char *const words[] = {"local", "slurm", NULL};
     size_t word = 0;
     if (load_word(l, t, "executor", words, &word)) {
-        *out = executor_kind_from_name(words[word]);
+        run->executor = executor_kind_from_name(words[word]);
+        note_place(t, "executor", &run->executor_place);
     }
 }
 
@@ -80,13 +90,11 @@ static void load_executor(struct load *l, const struct toml_node *t, enum execut
  * stage that is the program's. */
 static void load_shared_keys(struct load *l, const struct toml_node *t, struct stage_run *run)
 {
-    const struct toml_node *memory = toml_member(t, "memory");
-    load_executor(l, t, &run->executor);
+    load_executor(l, t, run);
     load_bytes(l, t, "memory", &run->memory_bytes);
-    if (memory != NULL) {
-        run->memory_place = load_place(memory);
-    }
+    note_place(t, "memory", &run->memory_place);
     (void)load_ms(l, t, "time", &run->time_ms);
+    note_place(t, "time", &run->time_place);
     (void)load_int(l, t, "crashes", (int64_t[]){0, RUN_BUDGET_MAX}, &run->crashes);
     (void)load_int(l, t, "attempts", (int64_t[]){1, RUN_BUDGET_MAX}, &run->attempts);
     load_deadlines(l, t, run->deadline_ms);
@@ -131,9 +139,7 @@ static void load_gpus(struct load *l, const struct toml_node *t, struct stage_ru
     if (!is_whole && memory == NULL) {
         load_error(l, m, "a share of a GPU needs gpu_memory, such as \"20GiB\"");
     } else if (!is_whole && run->executor == EXECUTOR_SLURM) {
-        load_error(l, m,
-                   "under Slurm an attempt has whole GPUs: use 1, or [run.slurm] options "
-                   "such as \"--gres=shard:1\"");
+        load_error(l, m, "under Slurm an attempt has whole GPUs: expected a whole number");
     }
 }
 
@@ -162,6 +168,7 @@ static void load_stage_keys(struct load *l, const struct toml_node *t, struct pl
         load_error(l, threads, "the stage's own threads are %lld: expected at least as many",
                    (long long)s->threads);
     }
+    note_place(t, "threads", &s->run.threads_place);
     load_gpus(l, t, &s->run);
 }
 
@@ -204,6 +211,7 @@ static void load_program_keys(struct load *l, const struct toml_node *t)
     struct plan_program *p = l->p;
     size_t keep = RUN_KEEP_ALL;
     (void)load_int(l, t, "slots", (int64_t[]){1, SLOTS_MAX}, &p->run.slots);
+    note_place(t, "slots", &p->run.slots_place);
     (void)load_int(l, t, "priority", (int64_t[]){-PRIORITY_MAX, PRIORITY_MAX}, &p->run.priority);
     (void)load_word(l, t, "keep", keeps, &keep);
     p->run.keep = (enum run_keep)keep;
@@ -213,6 +221,7 @@ static void load_program_keys(struct load *l, const struct toml_node *t)
     if (load_text(l, t, "work", false, &work)) {
         char *abs_path = path_absolute(p->folder, work);
         p->run.work = arena_strdup(&p->arena, abs_path);
+        note_place(t, "work", &p->run.work_place);
         free(abs_path);
     }
 }

@@ -101,7 +101,8 @@ static void check_option(struct load *l, const struct toml_node *n)
 }
 
 /* What ends up as one argument, or in a comma-separated list of names. */
-static void load_name(struct load *l, const struct toml_node *t, const char *key, const char **out)
+static void load_name(struct load *l, const struct toml_node *t, const char *key, const char **out,
+                      struct place *place)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                   "_-.,:+/@%";
@@ -109,13 +110,22 @@ static void load_name(struct load *l, const struct toml_node *t, const char *key
         ((*out)[0] == '-' || (*out)[strspn(*out, allowed)] != '\0')) {
         load_error(l, toml_member(t, key), "\"%s\" is not a name of Slurm", *out);
     }
+    if (*out != NULL) {
+        *place = load_place(toml_member(t, key));
+    }
 }
 
-static size_t load_strings(struct load *l, const struct toml_node *t, const char *key,
-                           void (*check)(struct load *l, const struct toml_node *n),
-                           const char ***out)
+/* A list of strings, each of which is checked. */
+struct string_list {
+    const char *key;
+    void (*check)(struct load *l, const struct toml_node *n); /* NULL: any string */
+    const char ***out;
+    struct place **places;
+};
+
+static size_t load_strings(struct load *l, const struct toml_node *t, const struct string_list *s)
 {
-    const struct toml_node *array = load_member(l, t, key, TOML_ARRAY);
+    const struct toml_node *array = load_member(l, t, s->key, TOML_ARRAY);
     size_t n = 0;
     if (array == NULL) {
         return 0;
@@ -124,14 +134,16 @@ static size_t load_strings(struct load *l, const struct toml_node *t, const char
         load_error(l, array, "%zu entries; the limit is %zu", array->n_items, LIST_MAX);
         return 0;
     }
-    *out = arena_array(&l->p->arena, array->n_items, sizeof(**out));
+    *s->out = arena_array(&l->p->arena, array->n_items, sizeof(**s->out));
+    *s->places = arena_array(&l->p->arena, array->n_items, sizeof(**s->places));
     for (size_t i = 0; i < array->n_items; i++) {
         const struct toml_node *item = array->items[i];
         if (load_is(l, item, TOML_STRING)) {
-            if (check != NULL) {
-                check(l, item);
+            if (s->check != NULL) {
+                s->check(l, item);
             }
-            (*out)[n++] = item->string;
+            (*s->places)[n] = load_place(item);
+            (*s->out)[n++] = item->string;
         }
     }
     return n;
@@ -153,19 +165,25 @@ void load_slurm(struct load *l, const struct toml_node *run)
     }
     s->place = load_key_place(t);
     load_check_keys(l, t, keys, ARRAY_LEN(keys));
-    load_name(l, t, "partition", &s->partition);
-    load_name(l, t, "account", &s->account);
-    load_name(l, t, "qos", &s->qos);
-    load_name(l, t, "clusters", &s->clusters);
+    load_name(l, t, "partition", &s->partition, &s->partition_place);
+    load_name(l, t, "account", &s->account, &s->account_place);
+    load_name(l, t, "qos", &s->qos, &s->qos_place);
+    load_name(l, t, "clusters", &s->clusters, &s->clusters_place);
     if (load_text(l, t, "shim", false, &s->shim) && s->shim[0] != '/') {
         load_error(l, toml_member(t, "shim"),
                    "expected the absolute path of prereg-shim on the "
                    "nodes");
     }
-    (void)load_int(l, t, "max_queued", (int64_t[]){1, QUEUED_MAX}, &s->max_queued);
+    if (s->shim != NULL) {
+        s->shim_place = load_place(toml_member(t, "shim"));
+    }
+    if (load_int(l, t, "max_queued", (int64_t[]){1, QUEUED_MAX}, &s->max_queued)) {
+        s->max_queued_place = load_place(toml_member(t, "max_queued"));
+    }
     (void)load_bool(l, t, "array", &s->array);
-    s->n_options = load_strings(l, t, "options", check_option, &s->options);
-    s->n_setup = load_strings(l, t, "setup", NULL, &s->setup);
+    s->n_options = load_strings(
+        l, t, &(struct string_list){"options", check_option, &s->options, &s->options_at});
+    s->n_setup = load_strings(l, t, &(struct string_list){"setup", NULL, &s->setup, &s->setup_at});
     if (load_ms(l, t, "grace", &s->grace_ms) && (s->grace_ms < 1000 || s->grace_ms > GRACE_MAX)) {
         load_error(l, toml_member(t, "grace"), "expected 1 s to 1 h");
     }

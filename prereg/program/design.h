@@ -43,13 +43,16 @@ struct data_input { /* [data]: a pinned file or folder */
 
 struct stage_run { /* [run] and [run.STAGE]: not locked */
     enum executor_kind executor;
-    int64_t threads;      /* cores that an attempt is given: at least the stage's own threads */
+    struct place executor_place; /* of a key that is unset: line 0, as in all of these */
+    int64_t threads; /* cores that an attempt is given: at least the stage's own threads */
+    struct place threads_place;
     int64_t memory_bytes; /* 0: unset */
     struct place memory_place;
     int64_t gpu_thousandths;  /* whole GPUs, or a share of one */
     int64_t gpu_memory_bytes; /* of each GPU; 0: unset */
     struct place gpus_place;
-    int64_t time_ms;        /* of one attempt, under Slurm; 0: the partition's limit */
+    int64_t time_ms; /* of one attempt, under Slurm; 0: the partition's limit */
+    struct place time_place;
     int64_t crashes;        /* crash budget (default 3) */
     int64_t attempts;       /* all attempts (default 50) */
     int64_t deadline_ms[4]; /* by enum section of state/rows.h: setup, step, checkpoint, eval;
@@ -76,14 +79,24 @@ struct slurm_settings { /* [run.slurm]; texts are NULL where unset */
     size_t n_options;
     const char **setup; /* lines of the job script before the shim */
     size_t n_setup;
-    int64_t grace_ms; /* from Slurm's last word on a job to its attempt being given up */
-    int64_t poll_ms;  /* between two questions about the queue while few jobs are in it */
-    struct place place;
+    int64_t grace_ms;   /* from Slurm's last word on a job to its attempt being given up */
+    int64_t poll_ms;    /* between two questions about the queue while few jobs are in it */
+    struct place place; /* of [run.slurm] itself; of a key that is unset: line 0 */
+    struct place partition_place;
+    struct place account_place;
+    struct place qos_place;
+    struct place clusters_place;
+    struct place shim_place;
+    struct place max_queued_place;
+    struct place *options_at; /* of each */
+    struct place *setup_at;
 };
 
 struct run_settings { /* program-wide part of [run] */
-    const char *work; /* folder for cells/, or NULL */
-    int64_t slots;    /* 0: by cores, memory and GPUs */
+    const char *work; /* absolute: folder for cells/; or NULL */
+    struct place work_place;
+    int64_t slots; /* 0: by cores, memory and GPUs */
+    struct place slots_place;
     int64_t priority; /* of the program; more is earlier */
     enum run_keep keep;
     bool gpus_auto;    /* all that are visible; else the list, which may be empty */
