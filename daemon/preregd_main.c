@@ -14,15 +14,21 @@
 #include "base/log.h"
 #include "base/machine/proc.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "daemon/rpc/client.h"
 #include "daemon/serve.h"
 #include "daemon/shared_state.h"
 #include "daemon/submit.h"
 
+#define SLURM_WAIT_MIN_MS ((int64_t)1000)
+#define SLURM_WAIT_MS     ((int64_t)20 * 1000)
+#define SLURM_WAIT_MAX_MS ((int64_t)24 * 60 * 60 * 1000)
+
 static const char usage_text[] =
     "usage: preregd serve [--foreground] [--database FOLDER [--take-over]]\n"
     "       preregd submit GRID.TOML [--wait] [--json] [--run] [--adopt-work]\n"
+    "                      [--no-slurm-check] [--slurm-wait TIME]\n"
     "       preregd --version | --help\n"
     "\n"
     "serve    is the daemon of the state folder ($PREREGD_STATE, else $XDG_STATE_HOME/preregd,\n"
@@ -42,6 +48,11 @@ static const char usage_text[] =
     "         question on the terminal, or with --run (PREREGD_RUN=1). --adopt-work takes its "
     "cells\n"
     "         in [run] work from another state folder, which is gone for good.\n"
+    "         A program with stages under Slurm is first checked as `preregctl check --slurm` does "
+    "it:\n"
+    "         what could never run is refused; a full queue, or nodes that are down, is a "
+    "warning.\n"
+    "         The probe job waits 20s in the queue, or TIME; --no-slurm-check asks nothing.\n"
     "\n"
     "exit codes: 0, 1 anything else, 2 usage, 3 lock mismatch or tampering, 4 INDETERMINATE,\n"
     "            5 invalid program, 6 no daemon, 7 VOID,\n"
@@ -128,27 +139,44 @@ static int serve(int argc, char **argv)
     return rc == 0 ? EXIT_OK : fail(&err);
 }
 
-static int submit(int argc, char **argv)
+/* False: the words are not those of `submit`. */
+static bool submit_options_read(int argc, char **argv, struct submit_options *o)
 {
-    struct submit_options o = {0};
-    enum exit_code code = EXIT_OK;
-    struct err err;
+    struct err ignored;
     for (int i = 2; i < argc; i++) {
         if (strcmp(argv[i], "--wait") == 0) {
-            o.wait = true;
+            o->wait = true;
         } else if (strcmp(argv[i], "--json") == 0) {
-            o.json = true;
+            o->json = true;
         } else if (strcmp(argv[i], "--run") == 0) {
-            o.run = true;
+            o->run = true;
         } else if (strcmp(argv[i], "--adopt-work") == 0) {
-            o.adopt_work = true;
-        } else if (argv[i][0] != '-' && o.path == NULL) {
-            o.path = argv[i];
+            o->adopt_work = true;
+        } else if (strcmp(argv[i], "--no-slurm-check") == 0) {
+            o->no_slurm_check = true;
+        } else if (strcmp(argv[i], "--slurm-wait") == 0 && i + 1 < argc) {
+            if (text_to_ms(argv[++i], &o->slurm_wait_ms, &ignored) != 0 ||
+                o->slurm_wait_ms < SLURM_WAIT_MIN_MS || o->slurm_wait_ms > SLURM_WAIT_MAX_MS) {
+                terminal_printf(stderr,
+                                "preregd: --slurm-wait: \"%s\" is not a time from 1s to 24h\n",
+                                argv[i]);
+                return false;
+            }
+        } else if (argv[i][0] != '-' && o->path == NULL) {
+            o->path = argv[i];
         } else {
-            return usage();
+            return false;
         }
     }
-    if (o.path == NULL) {
+    return o->path != NULL;
+}
+
+static int submit(int argc, char **argv)
+{
+    struct submit_options o = {.slurm_wait_ms = SLURM_WAIT_MS};
+    enum exit_code code = EXIT_OK;
+    struct err err;
+    if (!submit_options_read(argc, argv, &o)) {
         return usage();
     }
     return submit_run(&o, &code, &err) == 0 ? (int)code : fail(&err);

@@ -21,6 +21,7 @@
 #include "daemon/program/hosted.h"
 #include "daemon/rpc/client.h"
 #include "daemon/rpc/owner.h"
+#include "daemon/submit_check.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/lock/lock.h"
 #include "prereg/lock/trust.h"
@@ -377,11 +378,11 @@ static bool note_allowed(const struct lock *lock, const char *state, struct allo
 
 /* Refuses a program that does not parse, is not locked or was changed, before a daemon is started
  * for it. Asks the user about its commands: a lock that came with a program allows nothing by
- * itself. */
-static int look_first(const char *path, const char *state, bool run, struct allowed *allowed,
-                      struct err *err)
+ * itself. What the machine or Slurm would refuse is found last. */
+static int look_first(const char *path, const char *state, const struct submit_options *o,
+                      struct allowed *allowed, struct err *err)
 {
-    const struct trust_ask ask = {.state = state, .run = run, .all = true};
+    const struct trust_ask ask = {.state = state, .run = o->run, .all = true};
     struct bundle *b = NULL;
     struct lock *beside = NULL;
     struct err unread;
@@ -399,6 +400,9 @@ static int look_first(const char *path, const char *state, bool run, struct allo
     }
     if (rc == 0) {
         rc = trust_commands(&ask, b->program, err);
+    }
+    if (rc == 0) {
+        rc = submit_check(o, state, b->program, beside != NULL ? beside : b->lock, err);
     }
     lock_free(beside);
     bundle_unref(b);
@@ -426,7 +430,7 @@ int submit_run(const struct submit_options *o, enum exit_code *code, struct err 
                  : err_set(err, ERR_INVALID, "%s is not a file", o->path);
         goto out;
     }
-    if ((rc = look_first(path, state, o->run, &allowed, err)) != 0 ||
+    if ((rc = look_first(path, state, o, &allowed, err)) != 0 ||
         (rc = hand_in(path, o, &allowed, state, &result, err)) != 0) {
         goto out;
     }

@@ -5,6 +5,7 @@
 #define DAEMON_SUBMIT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -14,6 +15,8 @@ struct submit_options {
     bool json;
     bool adopt_work; /* --adopt-work: take the cells in [run] work from a state that is gone */
     bool run; /* --run: do not ask before the program's own commands run for the first time */
+    bool no_slurm_check;
+    int64_t slurm_wait_ms; /* of the probe job, in the queue */
 };
 
 /* *code: the exit code of what was found (0, or the verdict's with `wait`). */

@@ -11,9 +11,10 @@
 #include "ctl/ctl.h"
 #include "ctl/load.h"
 #include "ctl/proof.h"
-#include "ctl/slurm/check.h"
 #include "ctl/text/check_text.h"
 #include "ctl/text/out.h"
+#include "daemon/slurm_check/check.h"
+#include "prereg/program/work_folder.h"
 #include "truthtable/prove/check_explain.h"
 
 #define ROWS_TOLD 16 /* of each kind; a table may have 2^18 */
@@ -190,6 +191,8 @@ int cmd_check(const struct ctl_options *o, enum exit_code *code, struct err *err
     int rc = proof_run(o->args[0], o->no_run ? NULL : &trust, &proof, err);
     if (rc == 0 && o->slurm) {
         rc = ask_slurm(o, &proof, &slurm, err);
+    } else if (rc == 0) { /* the daemon may be that of another machine */
+        work_folder_check(proof.program, DIAG_WARNING, &proof.diag);
     }
     /* the machine failed, or the user refused: there is nothing to report */
     if (rc != 0 && rc != ERR_INVALID) {

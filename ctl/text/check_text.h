@@ -14,7 +14,7 @@
 void check_text(struct strbuf *sb, const struct term *t, const struct plan_program *p,
                 const cJSON *proof, const cJSON *explained);
 
-/* Appends the text of slurm_check()'s answer (ctl/slurm/check.h). */
+/* Appends the text of slurm_check()'s answer (daemon/slurm_check/check.h). */
 void slurm_text(struct strbuf *sb, const struct term *t, const cJSON *answer);
 
 #endif

@@ -308,7 +308,7 @@ static int make_target(const char *work, const char *target, struct err *err)
     rc = dir_check_private(target, err);
 out:
     free(above);
-    return rc == 0 ? 0 : err_wrap(err, "[run] work");
+    return rc == 0 ? 0 : err_wrap(err, "run.work");
 }
 
 /* The folder that cells/ leads to, and the link. It is claimed before the link exists: what is
@@ -320,6 +320,11 @@ static int link_cells(const struct submit_job *j, const char *cells, struct err 
     char *folder = path_join(work, j->id);
     char *target = path_join(folder, LAYOUT_CELLS);
     int rc = make_target(work, target, err);
+    if (rc == ERR_REFUSED || rc == ERR_NOT_FOUND) { /* the folder, not this machine */
+        const struct place at = p->run.work_place;
+        (void)err_wrap(err, "%s:%u:%u", j->path, at.line, at.column);
+        rc = err->code = ERR_INVALID;
+    }
     if (rc == 0) {
         rc = work_owner_claim(folder, j->wish.own, j->wish.adopt, err);
     }

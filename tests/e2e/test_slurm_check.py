@@ -27,13 +27,40 @@ def check(place, grid, wanted, *more):
     return place.ctl("check", grid, "--no-run", "--slurm", *more, wanted=wanted)
 
 
-def one_error(run, *parts):
-    """Exactly one error, which has all of the parts; nothing else follows from it."""
+def one_error(run, *parts, at=None):
+    """Exactly one error, which has all of the parts; nothing else follows from it. at: (file, what is there) of its place."""
     errors = {line for line in run.stderr.splitlines() if " error: " in line}
     equal(len(errors), 1, f"errors: {run.stderr}")
     error = errors.pop()
     for part in parts:
         expect(part in error, f"{part!r} is not in: {error}")
+    if at is not None:
+        expect(error.startswith(place_of(*at) + ": error: "), f"not at {at[1]!r}, {place_of(*at)}: {error}")
+    return error
+
+
+def place_of(grid, text):
+    """"FILE:LINE:COLUMN" of the last place where the file has this text."""
+    with open(grid, encoding="utf-8") as f:
+        before = f.read().rpartition(text)[0]
+    return f"{grid}:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
+
+
+def submit(place, grid, wanted, *more):
+    return place.must(wanted, "preregd", "submit", grid, *more)
+
+
+def no_daemon(place):
+    expect(not os.path.exists(os.path.join(place.state, "preregd.db")), "a daemon was started for it")
+
+
+def bare_path(place):
+    """A PATH without Slurm."""
+    bare = place.path("bare")
+    os.mkdir(bare)
+    for name in ("sh", "git", "env"):
+        os.symlink(shutil.which(name), os.path.join(bare, name))
+    return bare
 
 
 def left_nothing(place, cluster):
@@ -65,15 +92,22 @@ def test_refused(place):
     """What Slurm would never run is refused with figures, and nothing is submitted."""
     partitions = "PartitionName=main Nodes=n1,n2 Default=YES\nPartitionName=short Nodes=n1 MaxTime=5"
     with slurm_cluster.Cluster(place, nodes=2, partitions=partitions) as cluster:
-        for slurm, stage, parts in (
-                ('partition = "gpu"\n', "", ("has no partition \"gpu\"", "main, short")),
-                ('partition = "short"\n', "", ("run.train.time", "10 min", "at most 5 min")),
-                ("", "threads = 3\n", ("run.train", "3 cores", "at most 2 cores, 3.91 GiB")),
-                ("", "gpus = 1\n", ("run.train", "1 GPU", "0 GPUs")),
-                ('options = ["--constraint=a100"]\n', "", ("run.train", "1 core, 1 GiB", "Slurm refuses", "feature")),
-                ('options = ["--nodelist=n9"]\n', "", ("run.train", "Slurm refuses", "node name")),
+        for slurm, stage, at, parts in (
+                ('partition = "gpu"\n', "", '"gpu"', ("has no partition \"gpu\"", "main, short")),
+                ('partition = "short"\n', "", '"10min"', ("run.train.time", "10 min", "at most 5 min")),
+                ("", "threads = 3\n", "3\n", ("run.train", "3 cores", "at most 2 cores, 3.91 GiB")),
+                ("", "gpus = 1\n", "1\n", ("run.train", "1 GPU", "0 GPUs")),
+                ('options = ["--nice", "--constraint=a100"]\n', "", '"--constraint=a100"',
+                 ("run.train", "1 core, 1 GiB", "Slurm refuses", "feature")),
+                ('options = ["--nodelist=n9"]\n', "", '"--nodelist=n9"', ("run.train", "Slurm refuses", "node name")),
+                ('options = ["--hint=nomultithread", "--colour=red"]\n', "", '"--colour=red"',
+                 ("run.train", "Slurm refuses", "unrecognized option '--colour=red'")),
+                ('options = ["--cpu-freq=fast"]\n', "", '"--cpu-freq=fast"', ("run.train", 'unrecognized --cpu-freq argument "fast"')),
+                ('options = ["--reservation=tea"]\n', "", '"--reservation=tea"',
+                 ("Slurm refuses", "reservation is invalid")),
         ):
-            one_error(check(place, program(place, slurm, stage), INVALID), *parts)
+            grid = program(place, slurm, stage)
+            one_error(check(place, grid, INVALID), *parts, at=(grid, at))
             equal(cluster.jobs(), {}, f"jobs after {slurm}{stage}")
         one_error(check(place, program(place, 'options = ["--time=5"]\n'), INVALID), "options[0]", "--time, which is preregd's")
         left_nothing(place, cluster)
@@ -82,10 +116,7 @@ def test_refused(place):
 def test_no_slurm(place):
     """No commands, no controller, no stage under Slurm: one line each, and the exit code for anything else."""
     grid = program(place)
-    bare = place.path("bare")
-    os.mkdir(bare)
-    for name in ("sh", "git", "env"):
-        os.symlink(shutil.which(name), os.path.join(bare, name))
+    bare = bare_path(place)
     run = place.run("preregctl", "check", grid, "--no-run", "--slurm", env={**place.env, "PATH": bare})
     equal(run.returncode, ANY, f"exit code: {run.stderr}")
     equal(run.stderr.count("\n"), 1, f"lines: {run.stderr}")
@@ -108,21 +139,116 @@ def test_node_does_not_see(place):
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:
         lab.skip("this machine allows no mount namespace")
     with slurm_cluster.Cluster(place, nodes=1, hidden=place.path("work")) as cluster:
-        one_error(check(place, program(place), INVALID), "node n1 does not see the work folder", os.path.realpath(place.path("work")))
+        grid = program(place)
+        at = (grid, f'"{place.path("work")}"')
+        refusal = one_error(check(place, grid, INVALID), "node n1 does not see the work folder", os.path.realpath(place.path("work")), at=at)
+        place.ctl("lock", grid)
+        equal(one_error(submit(place, grid, INVALID), at=at), refusal, "what submit says")
         left_nothing(place, cluster)
+        no_daemon(place)
 
 
-def test_shim_of_another_version(place):
-    """Its version is asked on the node, not here."""
+def test_shim_and_setup(place):
+    """The shim's version is asked on the node, not here; the line of setup that fails is shown with what it printed."""
     with slurm_cluster.Cluster(place, nodes=1) as cluster:
         other = place.write("other/prereg-shim", "#!/bin/sh\necho prereg-shim 0.0.7\n", 0o755)
-        one_error(check(place, program(place, f'shim = "{other}"\n'), INVALID), "node n1 is prereg-shim 0.0.7, this is prereg-shim ")
+        grid = program(place, f'shim = "{other}"\n')
+        one_error(check(place, grid, INVALID), "node n1 is prereg-shim 0.0.7, this is prereg-shim ", at=(grid, f'"{other}"'))
         place.write("other/prereg-shim", "#!/bin/sh\nexit 2\n", 0o755)
-        one_error(check(place, program(place, f'shim = "{other}"\n'), INVALID), "not a prereg-shim that reports its version")
-        one_error(check(place, program(place, 'shim = "/nowhere/prereg-shim"\n'), INVALID), "node n1 cannot run /nowhere/prereg-shim")
-        one_error(check(place, program(place, 'setup = ["true", "echo no such module; false"]\n'), INVALID),
-                  "setup failed on node n1", "line 2 of [run.slurm] setup failed")
+        one_error(check(place, grid, INVALID), "not a prereg-shim that reports its version")
+        grid = program(place, 'shim = "/nowhere/prereg-shim"\n')
+        one_error(check(place, grid, INVALID), "node n1 cannot run /nowhere/prereg-shim", at=(grid, '"/nowhere/prereg-shim"'))
+        grid = program(place, 'setup = ["true", "echo no such module >&2; false"]\n')
+        one_error(check(place, grid, INVALID), "line 2 of [run.slurm] setup failed on node n1: echo no such module >&2; false "
+                  "(it printed: no such module)", at=(grid, '"echo no'))
         left_nothing(place, cluster)
+
+
+def test_submit_asks(place):
+    """What `check --slurm` refuses, `preregd submit` refuses in the same words, before a daemon is started; and there is a way round it."""
+    with slurm_cluster.Cluster(place, nodes=1) as cluster:
+        grid = program(place)
+        place.ctl("lock", grid)
+        for slurm in ('partition = "gpu"\n', 'options = ["--colour=red"]\n', 'shim = "/nowhere/prereg-shim"\n', 'setup = ["false"]\n'):
+            grid = program(place, slurm)
+            refusal = one_error(check(place, grid, INVALID))
+            run = submit(place, grid, INVALID)
+            equal(one_error(run), refusal, f"what submit says of {slurm}")
+            expect("was not submitted: 1 error (--no-slurm-check" in run.stderr, run.stderr)
+            left_nothing(place, cluster)
+            no_daemon(place)
+        cluster.kill("slurmctld")
+        run = submit(place, program(place), ANY)
+        expect("Slurm does not answer" in run.stderr and "--no-slurm-check submits it" in run.stderr, run.stderr)
+        bare = bare_path(place)
+        run = place.run("preregd", "submit", grid, env={**place.env, "PATH": bare})
+        equal(run.returncode, ANY, f"exit code without Slurm: {run.stderr}")
+        expect("no Slurm on this machine: sbatch is not in PATH" in run.stderr, run.stderr)
+        no_daemon(place)
+        expect("submitted micro-" in submit(place, grid, OK, "--no-slurm-check").stdout, "submitted")
+        place.ctl("cancel", "--all", "--reason", "a test")
+        expect("already submitted micro-" in submit(place, grid, OK).stdout, "what is known here is not asked about again")
+        place.ctl("stop")
+
+
+def test_submit_while_nodes_are_away(place):
+    """They may come back: a warning, and the program is submitted."""
+    with slurm_cluster.Cluster(place, nodes=2, cpus=1) as cluster:
+        grid = program(place)
+        place.ctl("lock", grid)
+        for node in cluster.nodes:
+            equal(cluster.run("scontrol", "update", f"nodename={node}", "state=drain", "reason=no power").returncode, 0, "scontrol")
+        away = "run.train: no node that is up can run it now (n1 is IDLE+DRAIN (no power), and 1 more); the probe job waited "
+        run = check(place, grid, OK)
+        expect("warning: " + away in run.stderr and " error: " not in run.stderr, run.stderr)
+        # what no node could do if it were up is an error all the same
+        one_error(check(place, program(place, "", "threads = 2\n"), INVALID), "at most 1 cores")
+        grid = program(place)
+        run = submit(place, grid, OK)
+        expect("warning: " + away in run.stderr and "submitted micro-" in run.stdout, run.stderr + run.stdout)
+        place.ctl("cancel", "--all", "--reason", "a test")
+        place.wait_finished(60)
+        place.ctl("stop")
+        equal([j for j in cluster.jobs().values() if j[0] in ("PENDING", "RUNNING")], [], "jobs that wait")
+
+
+def test_submit_to_full_cluster(place):
+    """A probe that does not begin is a warning, and the program is submitted."""
+    with slurm_cluster.Cluster(place, nodes=1, cpus=1) as cluster:
+        grid = program(place)
+        place.ctl("lock", grid)
+        script = place.write("busy.sh", "#!/bin/sh\nsleep 600\n", 0o755)
+        equal(cluster.run("sbatch", "--output=/dev/null", script).returncode, 0, "sbatch")
+        place.wait_for(lambda: [j[0] for j in cluster.jobs().values()] == ["RUNNING"], 20, "the node is busy")
+        run = submit(place, grid, OK, "--slurm-wait", "3s")
+        expect("warning: run.train: the probe job waited 3" in run.stderr and "submitted micro-" in run.stdout, run.stderr + run.stdout)
+        place.ctl("cancel", "--all", "--reason", "a test")
+        place.ctl("stop")
+
+
+def test_work_folder(place):
+    """A folder that cannot be used is refused at its key, with or without Slurm; one that is missing is made if the one above is there."""
+    grid = place.prepare("micro")
+    place.ctl("lock", grid)
+    with open(grid, encoding="utf-8") as f:
+        text = f.read()
+    file = place.write("a-file", "")
+    os.symlink(place.path("nothing"), place.path("dangling"))
+    for work, parts in ((file, ("run.work", "is not a folder")), (f"{file}/runs", ("no such folder", "is not a folder either")),
+                        (place.path("missing/runs"), ("no such folder", "make that one")), (place.path("dangling"), ("a link to nothing",)),
+                        *(() if os.getuid() == 0 else (("/proc/runs", ("/proc: you cannot write",)),))):
+        place.replace(grid, text.replace("\n[run]\n", f'\n[run]\nwork = "{work}"\n'), 0o644)
+        one_error(submit(place, grid, INVALID), *parts, at=(grid, f'"{work}"'))
+        expect("warning: run.work: " in place.ctl("check", grid, "--no-run").stderr, f"check of {work}")
+    no_daemon(place)
+    # what only the daemon's attempt to make it shows has its place and code, too
+    place.replace(grid, text.replace("\n[run]\n", '\n[run]\nwork = "/proc/runs"\n'), 0o644)
+    expect(place_of(grid, '"/proc/runs"') in submit(place, grid, INVALID).stderr, "the place of /proc/runs")
+    place.replace(grid, text.replace("\n[run]\n", f'\n[run]\nwork = "{place.path("new")}"\n'), 0o644)
+    submit(place, grid, OK)
+    expect(os.path.isdir(place.path("new")), "a missing folder is made")
+    place.ctl("cancel", "--all", "--reason", "a test")
+    place.ctl("stop")
 
 
 def test_waits(place):
@@ -176,5 +302,6 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":
-    lab.main(test_fits, test_refused, test_no_slurm, test_node_does_not_see, test_shim_of_another_version, test_waits,
+    lab.main(test_fits, test_refused, test_no_slurm, test_node_does_not_see, test_shim_and_setup, test_submit_asks,
+             test_submit_while_nodes_are_away, test_submit_to_full_cluster, test_work_folder, test_waits,
              test_cluster_ends_with_its_test)

@@ -8,7 +8,7 @@ import socket
 
 from lib import lab
 from lib import rogue
-from lib.lab import ANY, NO_DAEMON, OK, USAGE, equal, expect
+from lib.lab import ANY, INVALID, NO_DAEMON, OK, USAGE, equal, expect
 
 
 def test_socket_is_made_again(place):
@@ -82,14 +82,14 @@ def test_refused_work(place):
     for mode in (0o777, 0o770, 0o2775):
         os.chmod(work, mode)
         run = place.run("preregd", "submit", grid)
-        equal(run.returncode, ANY, run.stderr)
-        expect(f"[run] work: {work} has mode {mode:04o}: others may write to it" in run.stderr, run.stderr)
+        equal(run.returncode, INVALID, run.stderr)
+        expect(f"error: run.work: {work} has mode {mode:04o}: others may write to it" in run.stderr, run.stderr)
         equal(os.listdir(work), [], "nothing was made there")
     if os.geteuid() == 0:
         os.chmod(work, 0o755)
         os.chown(work, 12345, 12345)
         run = place.run("preregd", "submit", grid)
-        equal(run.returncode, ANY, run.stderr)
+        equal(run.returncode, INVALID, run.stderr)
         expect("belongs to the user with the number 12345" in run.stderr, run.stderr)
         os.chown(work, 0, 0)
     os.chmod(work, 0o1777)
@@ -111,8 +111,8 @@ def test_link_in_work(place):
     os.symlink(other, link)
     place.serve()
     run = place.run("preregd", "submit", grid)
-    equal(run.returncode, ANY, run.stderr)
-    expect(f"[run] work: {link} is a symbolic link" in run.stderr, run.stderr)
+    equal(run.returncode, INVALID, run.stderr)
+    expect(f": run.work: {link} is a symbolic link" in run.stderr, run.stderr)
     equal(os.listdir(other), [], "nothing was made behind the link")
     os.remove(link)
     place.must(OK, "preregd", "submit", grid)

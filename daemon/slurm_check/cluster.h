@@ -3,8 +3,8 @@
  * node`, as data. Pure. Nothing here trusts its input: what is not understood is not known, and
  * what is not known forbids nothing.
  */
-#ifndef CTL_SLURM_CLUSTER_H
-#define CTL_SLURM_CLUSTER_H
+#ifndef DAEMON_SLURM_CHECK_CLUSTER_H
+#define DAEMON_SLURM_CHECK_CLUSTER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,6 +27,8 @@ struct cluster_node {
     int64_t cores;          /* -1: not known, as the next two */
     int64_t memory_bytes;
     int64_t gpus;
+    const char *state;  /* "IDLE", "MIXED+DRAIN", "DOWN*" */
+    const char *reason; /* an administrator's, or Slurm's; "" none */
 };
 
 struct cluster { /* texts and lists are of the arena */
@@ -72,6 +74,11 @@ void cluster_most(const struct cluster *c, const char *partitions, struct cluste
 /* Whether one node of these partitions has what is asked. */
 bool cluster_has_node(const struct cluster *c, const char *partitions,
                       const struct slurm_request *r);
+
+/* How many of the nodes that have what is asked can run nothing now, as they are down or drained;
+ * `words` names the first and why: "n1 is DOWN* (Not responding)". */
+size_t cluster_count_away(const struct cluster *c, const char *partitions,
+                          const struct slurm_request *r, char *words, size_t size);
 
 /* The largest limit among lines "ACCOUNT|N" of sacctmgr, of one account or (NULL) any; -1: none. */
 int64_t cluster_max_submit(const char *text, size_t len, const char *account);

@@ -1,5 +1,5 @@
 /* Finds and runs Slurm's commands; what they print is bounded. Nothing passes a shell. */
-#include "ctl/slurm/tools.h"
+#include "daemon/slurm_check/tools.h"
 
 #include <stdlib.h>
 

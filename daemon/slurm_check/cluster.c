@@ -1,12 +1,13 @@
 /* Reads "Key=value" fields. scontrol -o prints one object a line; a value ends at a blank, so that
  * of a value that holds blanks (OS, Reason) only the beginning is seen, and none of these is read.
  */
-#include "ctl/slurm/cluster.h"
+#include "daemon/slurm_check/cluster.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "base/xalloc.h"
 
 #define ROWS_MAX   ((size_t)100000)
 #define DIGITS_MAX 15
@@ -213,6 +214,20 @@ static int64_t count_gpus(struct cluster_text gres)
     return sum;
 }
 
+/* "Reason=Not responding [root@2026-11-28T10:00:00]" -> "Not responding" */
+static struct cluster_text reason_of(struct cluster_text line)
+{
+    static const char key[] = " Reason=";
+    const char *at = memmem(line.s, line.len, key, sizeof(key) - 1);
+    if (at == NULL) {
+        return (struct cluster_text){"", 0};
+    }
+    const char *from = at + sizeof(key) - 1;
+    const size_t left = (size_t)(line.s + line.len - from);
+    const char *who = memmem(from, left, " [", 2);
+    return (struct cluster_text){from, who != NULL ? (size_t)(who - from) : left};
+}
+
 void cluster_read_nodes(struct cluster *c, const char *text, size_t len)
 {
     struct cluster_text rest = {text, len};
@@ -232,7 +247,9 @@ void cluster_read_nodes(struct cluster *c, const char *text, size_t len)
             .cores = number(field(line, "CPUTot")),
             .memory_bytes =
                 megabytes >= 0 && megabytes < (int64_t)1 << 40 ? megabytes * 1024 * 1024 : -1,
-            .gpus = count_gpus(field(line, "Gres"))};
+            .gpus = count_gpus(field(line, "Gres")),
+            .state = keep(c, field(line, "State")),
+            .reason = keep(c, reason_of(line))};
     }
 }
 
@@ -347,17 +364,53 @@ void cluster_most(const struct cluster *c, const char *partitions, struct cluste
     out->time_ms = limited ? out->time_ms : -1;
 }
 
+static bool node_fits(const struct cluster_node *n, const char *partitions,
+                      const struct slurm_request *r)
+{
+    return share_word(n->partitions, partitions) && (n->cores < 0 || n->cores >= r->threads) &&
+           (n->memory_bytes < 0 || n->memory_bytes >= r->memory_bytes) && n->gpus >= r->gpus;
+}
+
 bool cluster_has_node(const struct cluster *c, const char *partitions,
                       const struct slurm_request *r)
 {
     for (size_t i = 0; i < c->n_nodes; i++) {
-        const struct cluster_node *n = &c->nodes[i];
-        if (share_word(n->partitions, partitions) && (n->cores < 0 || n->cores >= r->threads) &&
-            (n->memory_bytes < 0 || n->memory_bytes >= r->memory_bytes) && n->gpus >= r->gpus) {
+        if (node_fits(&c->nodes[i], partitions, r)) {
             return true;
         }
     }
     return false;
+}
+
+/* A base state and flags, as "IDLE+DRAIN" or "DOWN*"; an unknown one is not away. POWERED_DOWN is
+ * a node of a cloud, which Slurm starts. */
+static bool is_away(const char *state)
+{
+    static const char *const flags[] = {"DRAIN", "FAIL", "NOT_RESPONDING", "*", "MAINT", "UNKNOWN"};
+    bool away = strncmp(state, "DOWN", 4) == 0;
+    for (size_t i = 0; !away && i < ARRAY_LEN(flags); i++) {
+        away = strstr(state, flags[i]) != NULL;
+    }
+    return away;
+}
+
+size_t cluster_count_away(const struct cluster *c, const char *partitions,
+                          const struct slurm_request *r, char *words, size_t size)
+{
+    size_t n_away = 0;
+    words[0] = '\0';
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        const struct cluster_node *n = &c->nodes[i];
+        if (!node_fits(n, partitions, r) || !is_away(n->state)) {
+            continue;
+        }
+        if (n_away++ == 0) {
+            const bool said = n->reason[0] != '\0';
+            (void)snprintf(words, size, "%s is %s%s%s%s", n->name, n->state, said ? " (" : "",
+                           n->reason, said ? ")" : "");
+        }
+    }
+    return n_away;
 }
 
 int64_t cluster_number(const char *text, size_t len, const char *key)

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "ctl/slurm/cluster.h"
+#include "daemon/slurm_check/cluster.h"
 #include "tests/unit/check.h"
 
 static const char CONFIG[] = "Configuration data as of 2026-11-28T04:36:40\n"

@@ -1,5 +1,5 @@
 /* The text is fixed but for the path of prereg-shim. */
-#include "ctl/slurm/probe_script.h"
+#include "daemon/slurm_check/probe_script.h"
 
 /* EPOCHREALTIME is of bash 5; before, the clock is read in seconds. A glob reads the folder, which
  * a look for one name need not (rule 17). */

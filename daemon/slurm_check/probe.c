@@ -4,7 +4,7 @@
  * second for what the node wrote. A job that is over with an exit code of the job script is judged
  * at once; without, its files are waited for as long as NFS may hide them (rule 17).
  */
-#include "ctl/slurm/probe.h"
+#include "daemon/slurm_check/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,10 +21,10 @@
 #include "base/text.h"
 #include "base/uuid.h"
 #include "base/xalloc.h"
-#include "ctl/slurm/cluster.h"
-#include "ctl/slurm/probe_script.h"
 #include "daemon/executor/slurm/parse.h"
 #include "daemon/executor/slurm/script.h"
+#include "daemon/slurm_check/cluster.h"
+#include "daemon/slurm_check/probe_script.h"
 
 #define LOOK_MS      100
 #define ASK_MS       2000
@@ -33,6 +33,7 @@
 #define ROUNDS       3
 #define LIMIT_MS     ((int64_t)120000) /* time limit of the job */
 #define FILE_MAX     ((size_t)4096)
+#define LOG_MAX      ((size_t)1 << 20)
 #define NAMES_MAX    64
 #define SECONDS_MAX  ((int64_t)100000000000)
 #define SKEW_UNKNOWN INT64_MAX
@@ -113,11 +114,20 @@ static int failed(struct probe *p, const char *fmt, ...)
     return 0;
 }
 
+/* The same, of a key. */
+#define FAILED_BY(p, of, ...) ((p)->out->fault = (of), failed((p), __VA_ARGS__))
+
 /* "node n2", or "a node" as long as it has no name. */
 static const char *node_of(const struct probe *p, char *out, size_t size)
 {
     (void)snprintf(out, size, "%s%s", p->node[0] != '\0' ? "node " : "a node", p->node);
     return out;
+}
+
+/* Rule 11: what is refused now and accepted later. */
+static bool is_full(const struct proc_result *r)
+{
+    return r->code != 0 && slurm_parse_refusal(r->err.buf, r->err.len) == SLURM_REFUSED_FULL;
 }
 
 /* *done: it was refused, or nothing is known of it; the reason is in the result. */
@@ -138,8 +148,9 @@ static int submit(struct probe *p, bool *done, struct err *err)
     *done = rc == 0 && (r.code != 0 || !slurm_parse_submitted(r.out.buf, r.out.len, &id));
     if (*done) {
         slurm_parse_why(r.err.buf, r.err.len, why, sizeof(why));
-        rc = failed(p, "Slurm does not take the probe job: %s",
+        rc = failed(p, "Slurm does not take the probe job%s: %s", is_full(&r) ? " now" : "",
                     why[0] != '\0' ? why : "sbatch printed no job id");
+        p->out->state = is_full(&r) ? PROBE_WAITED : PROBE_FAILED;
     }
     (void)snprintf(p->id, sizeof(p->id), "%" PRId64, id);
     proc_result_release(&r);
@@ -220,51 +231,81 @@ static int exit_code(const struct probe *p)
     return code;
 }
 
-/* The last line that the lines of setup have printed. */
-static void setup_words(const struct probe *p, char *out, size_t size)
+/* Reads which line of setup failed, and what it printed last, from the log's end. */
+static size_t read_setup(const struct probe *p, char *said, size_t size)
 {
+    static const char prefix[] = SLURM_SCRIPT_SETUP_LINE;
+    struct strbuf log = STRBUF_INIT;
+    struct err ignored;
+    size_t line = 0;
     char *path = file_of(p, SLURM_SCRIPT_LOG);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    out[0] = '\0';
-    if (fd >= 0) {
-        text_last_line(fd, 0, out, size);
-        (void)close(fd);
+    said[0] = '\0';
+    if (file_read(path, LOG_MAX, &log, &ignored) == 0) {
+        char *last = NULL;
+        char *before = NULL;
+        char *rest = NULL;
+        for (char *s = strtok_r(log.buf, "\n", &rest); s != NULL; s = strtok_r(NULL, "\n", &rest)) {
+            before = last;
+            last = s;
+        }
+        if (last != NULL && strncmp(last, prefix, sizeof(prefix) - 1) == 0) {
+            line = strtoul(last + sizeof(prefix) - 1, NULL, 10);
+            text_copy_line(said, size, before != NULL ? before : "");
+        }
     }
+    strbuf_release(&log);
     free(path);
+    return line;
+}
+
+static int setup_failed(struct probe *p, const char *node)
+{
+    const struct probe_spec *s = p->spec;
+    char said[120];
+    char text[120] = "";
+    const size_t line = read_setup(p, said, sizeof(said));
+    if (line == 0 || line > s->n_setup) {
+        return FAILED_BY(p, PROBE_FAULT_SETUP, "the lines of [run.slurm] setup failed on %s", node);
+    }
+    p->out->setup_line = line;
+    text_copy_line(text, sizeof(text), s->setup[line - 1]);
+    return FAILED_BY(p, PROBE_FAULT_SETUP, "line %zu of [run.slurm] setup failed on %s: %s%s%s%s",
+                     line, node, text, said[0] != '\0' ? " (it printed: " : "", said,
+                     said[0] != '\0' ? ")" : "");
 }
 
 /* The job is over and has left no word. *done as long as its files may still show. */
 static int judge_end(struct probe *p, bool *done)
 {
     char node[160];
-    char words[200];
     const char *work = p->spec->work;
     const int code = exit_code(p);
     (void)node_of(p, node, sizeof(node));
     *done = true;
     switch (code) {
-    case SLURM_SCRIPT_NO_SETUP:
-        setup_words(p, words, sizeof(words));
-        return failed(p, "the lines of [run.slurm] setup failed on %s: %s", node, words);
+    case SLURM_SCRIPT_NO_SETUP: return setup_failed(p, node);
     case 126:
-        return failed(p,
-                      "%s sees the work folder %s, but runs no file of it (is it mounted noexec?)",
-                      node, work);
+        return FAILED_BY(
+            p, PROBE_FAULT_WORK,
+            "%s sees the work folder %s, but runs no file of it (is it mounted noexec?)", node,
+            work);
     case PROBE_EXIT_READ:
     case 127:
-        return failed(p,
-                      "%s does not see the work folder %s: set [run] work to a folder of a file "
-                      "system that all nodes share",
-                      node, work);
-    case PROBE_EXIT_PUT: return failed(p, "%s cannot write to the work folder %s", node, work);
+        return FAILED_BY(p, PROBE_FAULT_WORK,
+                         "%s does not see the work folder %s: set [run] work to a folder of a file "
+                         "system that all nodes share",
+                         node, work);
+    case PROBE_EXIT_PUT:
+        return FAILED_BY(p, PROBE_FAULT_WORK, "%s cannot write to the work folder %s", node, work);
     default: break;
     }
     *done = clock_mono().ms - p->over.ms > HIDDEN_MS;
-    return *done ? failed(p,
-                          "the probe job ended on %s and nothing of it is seen in the work folder "
-                          "%s after %lld s: set [run] work to a folder that all nodes share",
-                          node, work, (long long)(HIDDEN_MS / 1000))
-                 : 0;
+    return *done
+               ? FAILED_BY(p, PROBE_FAULT_WORK,
+                           "the probe job ended on %s and nothing of it is seen in the work folder "
+                           "%s after %lld s: set [run] work to a folder that all nodes share",
+                           node, work, (long long)(HIDDEN_MS / 1000))
+               : 0;
 }
 
 /* ---- what the node says ---- */
@@ -341,23 +382,26 @@ static int take_node(struct probe *p, const struct strbuf *text)
     (void)line_value(text, "lock", lock, sizeof(lock));
     (void)node_of(p, node, sizeof(node));
     if (strcmp(nonce, p->name) != 0) {
-        return failed(p, "%s reads another file than was written in %s", node, p->spec->work);
+        return FAILED_BY(p, PROBE_FAULT_WORK, "%s reads another file than was written in %s", node,
+                         p->spec->work);
     }
     if (strcmp(code, "127") == 0 || strcmp(code, "126") == 0) {
-        return failed(p, "%s cannot run %s: install prereg-shim there, or set [run.slurm] shim",
-                      node, p->spec->shim);
+        return FAILED_BY(p, PROBE_FAULT_SHIM,
+                         "%s cannot run %s: install prereg-shim there, or set [run.slurm] shim",
+                         node, p->spec->shim);
     }
     if (strncmp(version, "prereg-shim ", strlen("prereg-shim ")) != 0) {
-        return failed(p,
-                      "%s of %s is not a prereg-shim that reports its version; this is %s: install "
-                      "the same version on the nodes",
-                      p->spec->shim, node, ours);
+        return FAILED_BY(p, PROBE_FAULT_SHIM,
+                         "%s of %s is not a prereg-shim that reports its version; this is %s: "
+                         "install the same version on the nodes",
+                         p->spec->shim, node, ours);
     }
     (void)snprintf(p->out->version, sizeof(p->out->version), "%s",
                    version + strlen("prereg-shim "));
     if (strcmp(version, ours) != 0) {
-        return failed(p, "%s of %s is %s, this is %s: install the same version on the nodes",
-                      p->spec->shim, node, version, ours);
+        return FAILED_BY(p, PROBE_FAULT_SHIM,
+                         "%s of %s is %s, this is %s: install the same version on the nodes",
+                         p->spec->shim, node, version, ours);
     }
     p->out->flock = strcmp(lock, "held") == 0 ? try_lock(p) : PROBE_FLOCK_UNKNOWN;
     p->out->state = PROBE_ANSWERED;
@@ -434,8 +478,9 @@ static int measure_all(struct probe *p, struct err *err)
     }
     if (rc == 0 && !answered) {
         char node[160];
-        return failed(p, "%s does not see a new file of the work folder %s within %lld s",
-                      node_of(p, node, sizeof(node)), p->spec->work, (long long)(HIDDEN_MS / 1000));
+        return FAILED_BY(
+            p, PROBE_FAULT_WORK, "%s does not see a new file of the work folder %s within %lld s",
+            node_of(p, node, sizeof(node)), p->spec->work, (long long)(HIDDEN_MS / 1000));
     }
     if (rc == 0 && p->low <= p->high) { /* else a clock has jumped meanwhile */
         p->out->skew_ms = p->low + (p->high - p->low) / 2;
@@ -494,8 +539,9 @@ static int wait_for_node(struct probe *p, struct strbuf *text, struct err *err)
         } else if (rc == 0 && clock_mono().ms - p->begun.ms > HIDDEN_MS + TALK_MS) {
             char node[160];
             done = true;
-            rc = failed(p, "the probe job runs on %s, but says nothing in the work folder %s",
-                        node_of(p, node, sizeof(node)), p->spec->work);
+            rc = FAILED_BY(p, PROBE_FAULT_WORK,
+                           "the probe job runs on %s, but says nothing in the work folder %s",
+                           node_of(p, node, sizeof(node)), p->spec->work);
         }
         clock_sleep_ms(done ? 0 : LOOK_MS);
     }

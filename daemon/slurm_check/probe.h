@@ -3,20 +3,24 @@
  * work folder. It proves that a node sees the folder and runs this version of prereg-shim, and
  * measures how far its clock is off and after how long its files are seen here.
  */
-#ifndef CTL_SLURM_PROBE_H
-#define CTL_SLURM_PROBE_H
+#ifndef DAEMON_SLURM_CHECK_PROBE_H
+#define DAEMON_SLURM_CHECK_PROBE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ctl/slurm/tools.h"
 #include "daemon/executor/slurm/command.h"
+#include "daemon/slurm_check/tools.h"
 
 enum probe_state {
     PROBE_ANSWERED, /* the node's part is filled */
-    PROBE_WAITED,   /* it had not begun when the time was up; .why has Slurm's reason */
+    PROBE_WAITED,   /* it had not begun when the time was up, or was refused for now; .why has
+                       Slurm's reason */
     PROBE_FAILED,   /* .why */
 };
+
+/* What was at fault, as far as it is a key of grid.toml. */
+enum probe_fault { PROBE_FAULT_OTHER, PROBE_FAULT_WORK, PROBE_FAULT_SHIM, PROBE_FAULT_SETUP };
 
 enum probe_flock { PROBE_FLOCK_UNKNOWN, PROBE_FLOCK_SEEN, PROBE_FLOCK_UNSEEN };
 
@@ -32,7 +36,9 @@ struct probe_spec {
 
 struct probe_result {
     enum probe_state state;
-    char host[128]; /* "" as long as it is not known */
+    enum probe_fault fault;
+    size_t setup_line; /* PROBE_FAULT_SETUP: from 1; 0: not known */
+    char host[128];    /* "" as long as it is not known */
     char version[96];
     enum probe_flock flock;
     int64_t waited_ms;     /* until it began */

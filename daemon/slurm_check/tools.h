@@ -2,8 +2,8 @@
  * Running one of Slurm's commands and waiting for it, with a watchdog. The clients block for some
  * seconds while the controller is down, and sbatch retries by itself for two minutes (rule 6).
  */
-#ifndef CTL_SLURM_TOOLS_H
-#define CTL_SLURM_TOOLS_H
+#ifndef DAEMON_SLURM_CHECK_TOOLS_H
+#define DAEMON_SLURM_CHECK_TOOLS_H
 
 #include <signal.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * probe job. What does not fit is an error in `diag` at its place in grid.toml; the questions go
  * from the cheap to the dear, and the next is asked only where the one before it had no error.
  */
-#ifndef CTL_SLURM_CHECK_H
-#define CTL_SLURM_CHECK_H
+#ifndef DAEMON_SLURM_CHECK_CHECK_H
+#define DAEMON_SLURM_CHECK_CHECK_H
 
 #include <cjson/cJSON.h>
 #include <stdint.h>

@@ -9,8 +9,8 @@
  *
  * Every file is new: nothing depends on what a file system caches of an old one.
  */
-#ifndef CTL_SLURM_PROBE_SCRIPT_H
-#define CTL_SLURM_PROBE_SCRIPT_H
+#ifndef DAEMON_SLURM_CHECK_PROBE_SCRIPT_H
+#define DAEMON_SLURM_CHECK_PROBE_SCRIPT_H
 
 #include "base/strbuf.h"
 
