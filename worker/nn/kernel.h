@@ -3,9 +3,9 @@
  * and so is whatever it calls), and NN_KERNEL() turns it into the function `name`, which runs the
  * body as compiled for nn_cpu().
  *
- * Contraction to FMA is off (-ffp-contract=off) and sums go through lanes in a fixed order
- * (worker/nn/vec.h), so all three give the same bits: what differs between machines is OpenBLAS,
- * and the C library's log and exp where it has variants of its own for a processor.
+ * Contraction is off (-ffp-contract=off): a product and a sum have one rounding where the body says
+ * NN_FMA() and two elsewhere. Sums go through lanes in a fixed order (worker/nn/vec.h), and no body
+ * calls libm for more than a square root. So all three give the same bits.
  */
 #ifndef WORKER_NN_KERNEL_H
 #define WORKER_NN_KERNEL_H
@@ -16,12 +16,12 @@
 
 #ifdef __x86_64__
 
-#define NN_AVX2 __attribute__((target("avx2")))
+#define NN_AVX2 __attribute__((target("avx2,fma")))
 #ifdef __clang__
-#define NN_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl")))
+#define NN_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,fma")))
 #else
 #define NN_AVX512                                                                                  \
-    __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512")))
+    __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,fma,prefer-vector-width=512")))
 #endif
 
 /* type: of the result. give: `return`, or nothing for void. A function that only its own file uses

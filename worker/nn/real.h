@@ -6,10 +6,13 @@
 #ifndef WORKER_NN_REAL_H
 #define WORKER_NN_REAL_H
 
+/* NN_FMA(a, b, c): a b + c with one rounding, on every machine (worker/nn/fused.h). */
 #ifdef NN_F64
 typedef double real;
+#define NN_FMA __builtin_fma
 #else
 typedef float real;
+#define NN_FMA __builtin_fmaf
 #endif
 
 #endif
