@@ -9,6 +9,8 @@
 #include <assert.h>
 #include <math.h>
 
+#include "base/math/elementary.h"
+
 #define PHILOX_M0 0xD2511F53u
 #define PHILOX_M1 0xCD9E8D57u
 #define PHILOX_W0 0x9E3779B9u
@@ -53,11 +55,11 @@ static double unit(uint32_t high, uint32_t low)
 void philox_normal(const struct philox *words, double out[2])
 {
     const double two_pi = 6.283185307179586476925286766559;
-    double r = sqrt(-2.0 * log(unit(words->word[0], words->word[1])));
+    double r = sqrt(-2.0 * elementary_log(unit(words->word[0], words->word[1])));
     double angle = two_pi * unit(words->word[2], words->word[3]);
 
-    out[0] = r * cos(angle);
-    out[1] = r * sin(angle);
+    out[0] = r * elementary_cos(angle);
+    out[1] = r * elementary_sin(angle);
 }
 
 uint64_t philox_permute(uint64_t seed, enum philox_stream stream, uint32_t a, uint32_t b,

@@ -65,7 +65,7 @@ NN_BODY real softmax_row(real *restrict s, size_t n_keys, size_t end)
         s[i] *= k;
     for (i = n_keys; i < end; i++)
         s[i] = 0;
-    return m + (real)log((double)sum);
+    return m + (real)elementary_log((double)sum);
 }
 
 NN_BODY void softmax_tile_body(real *restrict s, real *restrict lse, size_t lse_step, size_t first,

@@ -39,7 +39,7 @@ NN_BODY void crossent_forward_body(double *restrict loss, real *restrict max,
         real m = nn_max(l, v);
         real sum = row_exp_sum(NULL, l, m, v);
 
-        loss[r] = log((double)sum) + (double)m - (double)l[targets[r]];
+        loss[r] = elementary_log((double)sum) + (double)m - (double)l[targets[r]];
         if (max != NULL)
             max[r] = m;
     }
@@ -61,7 +61,7 @@ NN_BODY void crossent_forward_backward_body(double *restrict loss, real *restric
         real sum = row_exp_sum(l, l, m, v);
         real k = scale / sum;
 
-        loss[r] = log((double)sum) + (double)m - target;
+        loss[r] = elementary_log((double)sum) + (double)m - target;
         for (size_t i = 0; i < v; i++)
             l[i] *= k;
         l[targets[r]] -= scale;

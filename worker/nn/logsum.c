@@ -58,7 +58,7 @@ void logsum_add(struct logsum *s, const real *restrict x, size_t n, size_t first
         while (x[i] != max)
             i++;
         s->top = (uint32_t)(first + i);
-        s->sum *= exp((double)s->max - (double)max);
+        s->sum *= elementary_exp((double)s->max - (double)max);
         s->max = max;
     }
     sum_piece(&part, &s->poison, x, s->max, n);
@@ -67,5 +67,5 @@ void logsum_add(struct logsum *s, const real *restrict x, size_t n, size_t first
 
 double logsum_value(const struct logsum *s)
 {
-    return (double)s->max + log(s->sum) + (double)s->poison;
+    return (double)s->max + elementary_log(s->sum) + (double)s->poison;
 }

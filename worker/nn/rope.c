@@ -9,12 +9,14 @@
 
 void rope_table(real *table, double theta, size_t t, size_t d)
 {
-    for (size_t p = 0; p < t; p++)
-        for (size_t i = 0; i < d / 2; i++) {
-            double angle = (double)p * pow(theta, -2.0 * (double)i / (double)d);
-            table[p * d + i] = (real)cos(angle);
-            table[p * d + d / 2 + i] = (real)sin(angle);
+    for (size_t i = 0; i < d / 2; i++) {
+        double frequency = elementary_pow(theta, -2.0 * (double)i / (double)d);
+        for (size_t p = 0; p < t; p++) {
+            double angle = (double)p * frequency;
+            table[p * d + i] = (real)elementary_cos(angle);
+            table[p * d + d / 2 + i] = (real)elementary_sin(angle);
         }
+    }
 }
 
 /* sign 1 rotates on, -1 back. */

@@ -10,7 +10,7 @@
 
 #include "worker/nn/real.h"
 
-/* table (T, D): per position D/2 cosines, then D/2 sines. */
+/* table (T, D): per position D/2 cosines, then D/2 sines; theta >= 1, T <= 2^24. */
 void rope_table(real *table, double theta, size_t t, size_t d);
 
 /* Rotates in place the first `heads` heads of D of every row of x; rows are ld apart, n of them,

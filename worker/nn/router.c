@@ -23,7 +23,7 @@ static real softmax(real *restrict r, size_t n)
     }
     for (size_t e = 0; e < n; e++)
         r[e] /= sum;
-    return m + (real)log((double)sum);
+    return m + (real)elementary_log((double)sum);
 }
 
 /* The indices of the K largest scores, largest first, ties to the lower index. */

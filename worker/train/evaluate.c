@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "base/math/elementary.h"
 #include "base/xalloc.h"
 #include "worker/report/stop.h"
 
@@ -115,5 +116,5 @@ int evaluate_run(struct trainer *t, struct train_evaluation *out, struct err *er
 
 double evaluate_bits_per_byte(const struct train_source *src, double loss)
 {
-    return loss / log(2.0) * (double)src->val.n / (double)src->val.n_bytes;
+    return loss / ELEMENTARY_LN_2 * (double)src->val.n / (double)src->val.n_bytes;
 }

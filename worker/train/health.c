@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/json/json.h"
+#include "base/math/elementary.h"
 #include "base/xalloc.h"
 
 const char *const HEALTH_NAMES[HEALTH_NAMES_NR] = {
@@ -155,10 +156,10 @@ void health_layer_facts(const struct router_stats *s, size_t experts, struct hea
         out->load = fmax(out->load, fair);
         out->occupancy = fmin(out->occupancy, fair);
         out->dead += fair < DEAD_SHARE ? 1.0 : 0.0;
-        entropy -= p > 0.0 ? p * log(p) : 0.0;
+        entropy -= p > 0.0 ? p * elementary_log(p) : 0.0;
     }
-    out->entropy = experts > 1 ? entropy / log(n) : 1.0;
-    out->effective = exp(entropy);
+    out->entropy = experts > 1 ? entropy / elementary_log(n) : 1.0;
+    out->effective = elementary_exp(entropy);
     out->z = s->z_sum / (double)s->tokens;
 }
 

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/json/json.h"
+#include "base/math/elementary.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "base/xalloc.h"
@@ -268,7 +269,7 @@ static int measure(struct model *m, const struct tokenizer *tok, const struct ca
     (void)fprintf(out,
                   "{\"loss\":%.9g,\"bits_per_byte\":%.9g,\"tokens\":%zu,\"bytes\":%llu,"
                   "\"documents\":%zu,\"context\":%zu}\n",
-                  sum / (double)corpus.n_tokens, sum / log(2.0) / (double)corpus.n_bytes,
+                  sum / (double)corpus.n_tokens, sum / ELEMENTARY_LN_2 / (double)corpus.n_bytes,
                   corpus.n_tokens, (unsigned long long)corpus.n_bytes, corpus.n_documents, context);
 out:
     corpus_release(&corpus);

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/files/file.h"
+#include "base/math/elementary.h"
 #include "base/xalloc.h"
 #include "worker/model/run.h"
 
@@ -184,7 +185,7 @@ static struct router_sample read_layer(const struct router_log *log, const float
         r.values[HEALTH_DEAD] += fair < DEAD_SHARE ? 1.0 : 0.0;
     }
     r.values[HEALTH_ENTROPY] = entropy;
-    r.values[HEALTH_EFFECTIVE] = pow(n, entropy);
+    r.values[HEALTH_EFFECTIVE] = elementary_pow(n, entropy);
     r.values[HEALTH_Z] = (double)at[log->experts + AT_Z];
     r.values[HEALTH_SAME] = (double)at[log->experts + AT_SAME];
     return r;

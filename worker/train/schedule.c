@@ -10,6 +10,8 @@
 
 #include <math.h>
 
+#include "base/math/elementary.h"
+
 /* Of a step: a ratio is a quotient written with some ten digits, 26.2402175563 for 4,999,610,368
  * tokens over 190,532,352 parameters, and means the whole steps it was computed from. */
 #define STEP_TOLERANCE 1e-6
@@ -44,7 +46,7 @@ static double cosine(double floor_, double t)
 {
     const double pi = 3.141592653589793238462643383280;
 
-    return floor_ + (1.0 - floor_) * 0.5 * (1.0 + cos(pi * t));
+    return floor_ + (1.0 - floor_) * 0.5 * (1.0 + elementary_cos(pi * t));
 }
 
 double schedule_factor(const struct schedule *s, int64_t step, int64_t steps)

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/math/elementary.h"
 #include "base/xalloc.h"
 #include "worker/eval/prompt/pyrandom.h"
 
@@ -28,7 +29,7 @@ static double replicate(struct pyrandom *random, const double *xs, size_t n)
     double sum = 0.0;
     for (size_t i = 0; i < n; i++)
         sum += xs[(size_t)(draw(random) * size)];
-    return exp(-(sum / size));
+    return elementary_exp(-(sum / size));
 }
 
 /* With n - 1 in the denominator, as statistics.stdev(). */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/math/elementary.h"
 #include "base/xalloc.h"
 
 void marks_release(struct marks *m)
@@ -58,7 +59,7 @@ double marks_mean_se(const struct marks *m)
 
 double marks_perplexity(const struct marks *m)
 {
-    return exp(-marks_mean(m));
+    return elementary_exp(-marks_mean(m));
 }
 
 /* NaN when empty: 0 / 0. */
@@ -69,12 +70,12 @@ static double weighted_mean(const struct marks *m)
 
 double marks_weighted_perplexity(const struct marks *m)
 {
-    return exp(-weighted_mean(m));
+    return elementary_exp(-weighted_mean(m));
 }
 
 double marks_bits(const struct marks *m)
 {
-    return -weighted_mean(m) / log(2.0);
+    return -weighted_mean(m) / ELEMENTARY_LN_2;
 }
 
 struct metric_score marks_pool(const struct metric_score *groups, size_t n_groups)

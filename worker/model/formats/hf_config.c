@@ -106,8 +106,8 @@ static int get_rope(const cJSON *obj, struct model_config *cfg, struct err *err)
     if (rc == 0 && strcmp(kind, "default") != 0)
         return err_set(err, ERR_REFUSED, "rope_type \"%.40s\": positions here are not scaled",
                        kind);
-    if (rc == 0 && !(cfg->rope_theta > 0.0))
-        return err_set(err, ERR_CORRUPT, "rope_theta: must be over 0");
+    if (rc == 0 && !(cfg->rope_theta >= 1.0))
+        return err_set(err, ERR_CORRUPT, "rope_theta: must be at least 1");
     return rc;
 }
 

@@ -312,6 +312,8 @@ static void test_bad_configs(void **state)
         {"\"rope_scaling\": null", "\"rope_parameters\": {\"rope_type\": \"yarn\"}", ERR_REFUSED,
          "rope_type \"yarn\""},
         {"\"rope_theta\": 10000", "\"rope_theta\": -1", ERR_CORRUPT, "rope_theta"},
+        {"\"rope_theta\": 10000", "\"rope_theta\": 0.5", ERR_CORRUPT,
+         "rope_theta: must be at least 1"},
         {"\"rms_norm_eps\": ", "\"rms_norm_eps\": -", ERR_CORRUPT, "rms_norm_eps"},
         {"\"use_cache\"", "\"head_dim\": 8, \"use_cache\"", ERR_REFUSED, "head_dim 8"},
         {"\"use_cache\"", "\"quantization_config\": {}, \"use_cache\"", ERR_REFUSED,
