@@ -13,6 +13,9 @@
 #define POLL_DEFAULT   (5 * 1000)
 #define POLL_MAX       (60 * 1000)
 
+/* Letters of sbatch's options without a value. */
+#define FLAGS "Is"
+
 /* Options of sbatch that preregd sets, or that would break what it relies on, and what to write
  * instead. sbatch accepts any beginning of a long option, so beginnings are refused, too. */
 static const struct own_option {
@@ -28,9 +31,16 @@ static const struct own_option {
     {"--account", "-A", "use [run.slurm] account"},
     {"--qos", "-q", "use [run.slurm] qos"},
     {"--clusters", "-M", "use [run.slurm] clusters"},
+    {"--cluster-constraint", NULL, "use [run.slurm] clusters"},
     {"--time", "-t", "use time of [run.STAGE]"},
+    {"--time-min", NULL, "use time of [run.STAGE]: Slurm would end attempts earlier"},
+    {"--deadline", NULL, "use time of [run.STAGE]: Slurm would drop attempts that end later"},
+    {"--begin", "-b", "pause the program until then (preregctl pause, resume)"},
     {"--cpus-per-task", "-c", "use threads of [run.STAGE]"},
     {"--cpus-per-gpu", NULL, "use threads of [run.STAGE]"},
+    {"--mincpus", NULL, "use threads of [run.STAGE]"},
+    {"--overcommit", "-O", "an attempt has the cores of its threads"},
+    {"--tres-per-task", NULL, "use threads and gpus of [run.STAGE]"},
     {"--mem", NULL, "use memory of [run.STAGE]"},
     {"--mem-per-cpu", NULL, "use memory of [run.STAGE]"},
     {"--mem-per-gpu", NULL, "use memory of [run.STAGE]"},
@@ -44,7 +54,13 @@ static const struct own_option {
     {"--ntasks-per-core", NULL, "an attempt is one task"},
     {"--ntasks-per-gpu", NULL, "an attempt is one task"},
     {"--ntasks-per-node", NULL, "an attempt is one task"},
+    {"--tasks-per-node", NULL, "an attempt is one task"}, /* another name of the same */
     {"--ntasks-per-socket", NULL, "an attempt is one task"},
+    {"--no-kill", "-k", "an attempt runs on one node, and ends with it"},
+    {"--uid", NULL, "jobs are the daemon's user's, as the files of attempts are"},
+    {"--gid", NULL, "jobs are of the daemon's group, as the files of attempts are"},
+    {"--container", NULL, "start the container in command of [stage.STAGE]"},
+    {"--container-id", NULL, "start the container in command of [stage.STAGE]"},
     {"--exclude", "-x", "preregd excludes nodes that fail; use --constraint or a partition"},
     {"--output", "-o", "the attempt's folder has the logs"},
     {"--error", "-e", "the attempt's folder has the logs"},
@@ -61,9 +77,11 @@ static const struct own_option {
     {"--quiet", "-Q", "preregd sets it"},
     {"--verbose", "-v", "preregd reads what sbatch prints"},
     {"--wrap", NULL, "preregd writes the script"},
+    {"--external", NULL, "preregd writes the script"},
     {"--wait", "-W", "preregd waits by itself"},
-    {"--hold", "-H", "pause the program instead"},
+    {"--hold", "-H", "pause the program (preregctl pause, resume)"},
     {"--dependency", "-d", "use after of [stage.STAGE]"},
+    {"--kill-on-invalid-dep", NULL, "use after of [stage.STAGE]"},
     {"--test-only", NULL, "use preregctl check --slurm"},
     {"--help", "-h", "it submits nothing"},
     {"--usage", NULL, "it submits nothing"},
@@ -83,6 +101,26 @@ static const struct own_option *find_own(const char *option)
     return NULL;
 }
 
+/* "--constraint a100" in one string is no option of that name; alone, it would take the next option
+ * for its value. */
+static void check_form(struct load *l, const struct toml_node *n)
+{
+    const char *s = n->string;
+    const size_t name = strcspn(s, "= ");
+    if (strncmp(s, "--", 2) == 0 && s[name] == ' ') {
+        load_error(l, n, "a blank in \"%s\": write \"%.*s=VALUE\"", s, (int)name, s);
+    } else if (s[1] != '-' && s[2] == ' ') {
+        load_error(l, n, "a blank in \"%s\": write the option by its long name, \"--NAME=VALUE\"",
+                   s);
+    } else if (s[1] != '-' && s[2] != '\0' && strchr(FLAGS, s[1]) != NULL) {
+        /* "-sJx" is -s and -J */
+        load_error(l, n, "\"%s\" may be several options: write each by its long name", s);
+    } else if (s[1] != '-' && s[2] == '\0' && strchr(FLAGS, s[1]) == NULL) {
+        load_error(l, n, "\"%s\" has no value: write the option by its long name, \"--NAME=VALUE\"",
+                   s);
+    }
+}
+
 static void check_option(struct load *l, const struct toml_node *n)
 {
     const char *s = n->string;
@@ -94,9 +132,8 @@ static void check_option(struct load *l, const struct toml_node *n)
     const struct own_option *own = find_own(s);
     if (own != NULL) {
         load_error(l, n, "\"%s\" sets %s, which is preregd's: %s", s, own->word, own->instead);
-    } else if (s[1] != '-' && s[2] != '\0' && strchr("OIks", s[1]) != NULL) {
-        /* "-sJx" is -s and -J */
-        load_error(l, n, "\"%s\" may be several options: write each by its long name", s);
+    } else {
+        check_form(l, n);
     }
 }
 

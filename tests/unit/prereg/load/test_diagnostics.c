@@ -525,7 +525,7 @@ static const struct {
      "\"--gre=gpu:1\",\n"
      "\"-pgpu\",\n"
      "\"-sJx\",\n"
-     "\"-Ca100\", \"--no-kill\", \"--wait-all-nodes=1\", \"--constraint=a100\"] }",
+     "\"-Ca100\", \"--reboot\", \"--wait-all-nodes=1\", \"--constraint=a100\"] }",
      "grid.toml:40:8: error: run.gpus: expected \"auto\", 0, or a list of at most 64 UUIDs or "
      "indices (GPUs of one attempt: gpus of [run.STAGE])\n"
      "grid.toml:41:8: error: run.keep: \"some\" is not \"all\" or \"last\" or \"none\"\n"

@@ -39,7 +39,8 @@ static void test_submit(void **state)
     join(slurm_command_submit(&a, &r, &s), &text);
     assert_string_equal(
         text.buf,
-        "sbatch --parsable --constraint=a100 --comment=two words --clusters=alpha --partition=gpu "
+        "sbatch --parsable --constraint=a100 --comment=two words --parsable --clusters=alpha "
+        "--partition=gpu "
         "--account=lab --qos=normal --nodes=1 --ntasks=1 --cpus-per-task=8 --mem=33554433K "
         "--gres=gpu:1 --time=2 --signal=B:USR2@60 --no-requeue --export=NONE --chdir=/w/jobs "
         "--output=/dev/null --error=/dev/null --job-name=u --array=0-5,7 --exclude=n1,n2 "
