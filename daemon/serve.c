@@ -4,7 +4,8 @@
  *
  * The pump's callbacks are here. In one commit the order is: the rows are applied with what goes
  * with them (committing), then the mirror and the attempts follow (committed), then the acts are
- * done. Stopping closes every handle and lets the loop run dry; shims and workers go on.
+ * done. Stopping closes every handle and lets the loop run dry; shims and workers go on, but for
+ * what was cancelled, which is ended first.
  */
 #include "daemon/serve.h"
 
@@ -17,6 +18,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/files/file.h"
 #include "base/json/json.h"
 #include "base/layout/layout.h"
@@ -39,6 +41,8 @@
 #include "daemon/tenure/hold.h"
 
 #define READ_BUFFER_BYTES    ((size_t)1024 * 1024)
+#define STOP_WAIT_MS         30000 /* for cancellations: squeue may block for 9 s, sbatch for more */
+#define STOP_LOOK_MS         50
 #define MEMORY_RESERVE_BYTES ((int64_t)512 * 1024 * 1024) /* for us and the system */
 
 /* ---- the pump's callbacks ---- */
@@ -89,6 +93,7 @@ static void mirror_attempt(struct shell *sh, const struct state_row *r)
         attempt_remove(a);
     } else if (a != NULL) {
         attempt_mirror(a, &r->attempt);
+        a->must_end = a->must_end || r->kind == ROW_TASK_ENDING;
     }
 }
 
@@ -261,6 +266,7 @@ static void stop(struct shell *sh)
     history_check_close(sh);
     counted_close(sh);
     gpu_watch_close(sh);
+    uv_close((uv_handle_t *)&sh->stop_due, NULL);
     uv_close((uv_handle_t *)&sh->tick, NULL);
     uv_close((uv_handle_t *)&sh->disk, NULL);
     uv_close((uv_handle_t *)&sh->on_term, NULL);
@@ -271,15 +277,66 @@ static void stop(struct shell *sh)
     }
 }
 
+/* How many attempts have to be ended that only this daemon would end: those of Slurm, which may not
+ * have been asked yet. */
+static size_t count_ending(const struct shell *sh)
+{
+    size_t n = 0;
+    for (int i = 0; i < EXECUTOR_NR; i++) {
+        const struct executor *x = sh->executors[i];
+        n += x != NULL && x->ops->ending != NULL ? x->ops->ending(x) : 0;
+    }
+    return n;
+}
+
+static void on_stop_due(uv_timer_t *timer)
+{
+    struct shell *sh = timer->data;
+    const size_t n = count_ending(sh);
+    if (n > 0 && clock_mono().ms < sh->stop_until_ms) {
+        return;
+    }
+    if (n > 0) {
+        log_warn("%zu cancelled attempts may still run: Slurm could not be asked to end them; the "
+                 "next preregd does it",
+                 n);
+    }
+    stop(sh);
+}
+
+/* What a person has cancelled is ended first, for a bounded time: the core would wait for a sign of
+ * life, and without a next daemon the jobs would run on. Asked again, it stops at once. */
+static void stop_soon(struct shell *sh)
+{
+    if (sh->stopping || sh->stop_until_ms != 0) {
+        stop(sh);
+        return;
+    }
+    for (struct shell_attempt *a = sh->attempts; a != NULL; a = a->next) {
+        if (a->must_end && !a->ended && !a->closing) {
+            struct executor *x = shell_executor_of(sh, a);
+            x->ops->terminate(x, &a->key);
+        }
+    }
+    const size_t n = count_ending(sh);
+    if (n == 0) {
+        stop(sh);
+        return;
+    }
+    log_info("stopping once Slurm has been asked to end %zu cancelled attempts", n);
+    sh->stop_until_ms = clock_mono().ms + STOP_WAIT_MS;
+    (void)uv_timer_start(&sh->stop_due, on_stop_due, STOP_LOOK_MS, STOP_LOOK_MS);
+}
+
 static void on_stop_signal(uv_signal_t *handle, int sig)
 {
     log_info("told to stop (signal %d); what runs goes on running", sig);
-    stop(handle->data);
+    stop_soon(handle->data);
 }
 
 static void on_stop_request(void *ctx)
 {
-    stop(ctx);
+    stop_soon(ctx);
 }
 
 static int open_loop(struct shell *sh, struct err *err)
@@ -288,6 +345,7 @@ static int open_loop(struct shell *sh, struct err *err)
     if (rc != 0) {
         return err_set(err, ERR_IO, "event loop: %s", uv_strerror(rc));
     }
+    (void)uv_timer_init(&sh->loop, &sh->stop_due);
     (void)uv_timer_init(&sh->loop, &sh->tick);
     (void)uv_timer_init(&sh->loop, &sh->disk);
     counted_open(sh);
@@ -295,7 +353,8 @@ static int open_loop(struct shell *sh, struct err *err)
     (void)uv_signal_init(&sh->loop, &sh->on_term);
     (void)uv_signal_init(&sh->loop, &sh->on_int);
     (void)uv_signal_init(&sh->loop, &sh->on_usr2);
-    sh->tick.data = sh->disk.data = sh->on_term.data = sh->on_int.data = sh->on_usr2.data = sh;
+    sh->stop_due.data = sh->tick.data = sh->disk.data = sh->on_term.data = sh->on_int.data =
+        sh->on_usr2.data = sh;
     (void)uv_signal_start(&sh->on_term, on_stop_signal, SIGTERM);
     (void)uv_signal_start(&sh->on_int, on_stop_signal, SIGINT);
     (void)uv_signal_start(&sh->on_usr2, on_stop_signal, SIGUSR2);

@@ -1,7 +1,8 @@
 /*
  * stop: ends the daemon. Attempts continue under their shims and are adopted by the next daemon;
  * with --kill they get time to checkpoint and are ended. The answer arrives before the daemon
- * exits, so its number of attempts is that of the moment of the question.
+ * exits, so its number of attempts is that of the moment of the question. A daemon with cancelled
+ * jobs of Slurm exits once Slurm has been asked to end them.
  */
 #include <stdio.h>
 

@@ -479,6 +479,12 @@ static int on_request(void *ctx, struct server_call *call, const struct rpc_requ
                        "report and verdict",
                        rpc_method_name(request_->method));
     }
+    if (answering.shell->stop_until_ms != 0 && request_->method != RPC_STOP &&
+        !rpc_method_is_for_readers(request_->method)) {
+        return err_set(err, ERR_NO_DAEMON,
+                       "preregd is stopping, and waits for what is being cancelled: try again when "
+                       "it has ended, or `preregctl stop` it at once");
+    }
     return answer_to(request_->method)(&answering, request_->params, result, err);
 }
 

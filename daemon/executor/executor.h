@@ -10,6 +10,7 @@
 #define DAEMON_EXECUTOR_EXECUTOR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -69,6 +70,9 @@ struct executor_ops {
     void (*probe)(struct executor *x, const struct attempt_place *place);
     void (*terminate)(struct executor *x, const struct attempt_key *key);
     void (*kill)(struct executor *x, const struct attempt_key *key);
+    /* How many attempts are to end and run on as long as this process does no more for it; NULL:
+     * none, since terminate and kill act at once. */
+    size_t (*ending)(const struct executor *x);
     /* Appends what it knows of an attempt, for people: `brief`, its state and reason ("PENDING,
      * Priority (...)"), which many attempts may share; else also node and job. False: nothing. */
     bool (*explain)(const struct executor *x, const struct attempt_key *key, bool brief,

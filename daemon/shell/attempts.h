@@ -34,6 +34,7 @@ struct shell_attempt {
     bool dirty;       /* events.jsonl was written to */
     bool verifying;   /* a job verifies its result */
     bool unread;      /* which could not be read last time; that was logged */
+    bool must_end;    /* its task is cancelled or stopped */
     bool judge_again; /* verified while an amendment was being written: repeated after it */
     bool closing;
     bool has_watch;

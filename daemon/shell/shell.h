@@ -74,6 +74,8 @@ struct shell {
     char *read_buffer;    /* of attempts.c */
     bool pruning;         /* a job of prune.c is under way */
     bool stopping;
+    uv_timer_t stop_due;   /* serve.c: stopping waits for what is being cancelled */
+    int64_t stop_until_ms; /* mono; 0: it is not asked to stop */
 };
 
 /* programs.c. NULL when there is none. A damaged program (pump.h) stays here until the daemon ends:

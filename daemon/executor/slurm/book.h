@@ -153,5 +153,7 @@ struct slurm_view {
 bool slurm_book_view(const struct slurm_book *book, const struct attempt_key *key,
                      struct slurm_view *view);
 size_t slurm_book_count(const struct slurm_book *book); /* attempts that have not ended */
+/* Those of them that were to be terminated or killed, and that Slurm has not been asked to end. */
+size_t slurm_book_count_ending(const struct slurm_book *book);
 
 #endif

@@ -112,6 +112,17 @@ void cancel_answered(struct slurm_book *b)
     b->cancelling = false;
 }
 
+size_t slurm_book_count_ending(const struct slurm_book *b)
+{
+    size_t n = b->n_cancels + b->cancelling;
+    for (uint32_t i = 0; i < b->n_attempts; i++) {
+        const struct attempt_record *a = &b->attempts[i];
+        n += a->phase != PHASE_FREE && a->phase != PHASE_GONE && a->want != WANT_NOTHING &&
+             a->signal_ms == LONG_AGO;
+    }
+    return n;
+}
+
 void cancel_release(struct slurm_book *b)
 {
     for (size_t i = 0; i < b->n_cancels; i++) {

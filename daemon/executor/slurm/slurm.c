@@ -206,6 +206,11 @@ static void slurm_kill(struct executor *base, const struct attempt_key *key)
     slurm_step((struct slurm *)base, &ev);
 }
 
+static size_t slurm_ending(const struct executor *base)
+{
+    return slurm_book_count_ending(((const struct slurm *)base)->book);
+}
+
 static bool slurm_explain(const struct executor *base, const struct attempt_key *key, bool brief,
                           struct strbuf *out)
 {
@@ -278,6 +283,7 @@ struct executor *slurm_create(uv_loop_t *loop, const char *shim_path, uint64_t s
                                             .probe = slurm_probe,
                                             .terminate = slurm_terminate,
                                             .kill = slurm_kill,
+                                            .ending = slurm_ending,
                                             .explain = slurm_explain,
                                             .close = slurm_close,
                                             .free = slurm_free};

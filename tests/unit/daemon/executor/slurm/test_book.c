@@ -379,15 +379,19 @@ static void test_kill(void **state)
     (void)state;
     hold_one(&p);
     queue(&p, row(&p, "PENDING", ""));
+    assert_int_equal(slurm_book_count_ending(p.book), 0);
     step(&p, (struct slurm_event){.kind = SLURM_EVENT_KILL, .key = key(0)});
     assert_null(act(&p, SLURM_ACT_CANCEL));
+    assert_int_equal(slurm_book_count_ending(p.book), 1);
     assert_string_equal(must(&p, SLURM_ACT_NAMES).name, A);
     queue(&p, row(&p, "PENDING", ""));
+    assert_int_equal(slurm_book_count_ending(p.book), 1); /* scancel has not answered */
     const struct slurm_act a = must(&p, SLURM_ACT_CANCEL);
     assert_string_equal(a.name, A);
     assert_string_equal(a.ids, "5");
     assert_false(a.soft);
     step(&p, (struct slurm_event){.kind = SLURM_EVENT_CANCELLED});
+    assert_int_equal(slurm_book_count_ending(p.book), 0);
     queue(&p, row(&p, "CANCELLED", ""));
     files(&p, 0, false);
     assert_int_equal(reason(&p), END_PREEMPTED);
