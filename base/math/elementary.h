@@ -18,7 +18,7 @@
 
 /* e^x; under 0.54 units. 0 below about -708.39, infinity above about 709.78. */
 double elementary_exp(double x);
-/* e^x - 1; under 0.62 units. x itself for |x| < 2^-54. */
+/* e^x - 1; under 0.65 units. x itself for |x| < 2^-54. */
 double elementary_expm1(double x);
 /* Natural logarithm; under 0.51 units. -infinity of zero, NaN of negative numbers. */
 double elementary_log(double x);

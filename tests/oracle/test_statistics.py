@@ -53,6 +53,7 @@ def apart(got, want, small=0.0):
     """Relative difference; of two nulls none, of one infinite."""
     if got is None or want is None:
         return 0.0 if got is want else math.inf
+    small = max(small, 2.0 ** -1022)  # base/math has no subnormal numbers
     if abs(got) <= small and abs(want) <= small:
         return 0.0
     return abs(got - want) / abs(want) if want != 0 else abs(got)

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "base/math/elementary.h"
+
 #define Z_TWO_SIDED_05 1.959963984540054  /* normal quantile of 0.975 */
 #define Z_POWER_80     0.8416212335729143 /* normal quantile of 0.8 */
 #define PI             3.141592653589793
@@ -47,9 +49,11 @@ double stat_ln_bf10(double d, double se, double tau)
     /* with r = tau / se: -ln sqrt(1 + r^2) + (d / se * r / sqrt(1 + r^2))^2 / 2, which squares
      * neither se nor tau */
     double r = tau / se;
-    double root = hypot(1, r);
+    double root = elementary_hypot(1, r);
     double pull = d / se * (isinf(r) ? 1 : r / root);
-    double log_root = r < 1 ? 0.5 * log1p(r * r) : isinf(r) ? log(tau) - log(se) : log(root);
+    double log_root = r < 1      ? 0.5 * elementary_log1p(r * r)
+                      : isinf(r) ? elementary_log(tau) - elementary_log(se)
+                                 : elementary_log(root);
     double ln = 0.5 * pull * pull - log_root;
     return isfinite(ln) ? ln : (double)NAN;
 }
@@ -82,19 +86,19 @@ double stat_sd(const double *v, size_t n)
  * sqrt(df)), different for odd and even df. */
 static double t_central(double t, unsigned df)
 {
-    double theta = atan(t / sqrt((double)df));
-    double cos2 = cos(theta) * cos(theta);
+    double theta = elementary_atan(t / sqrt((double)df));
+    double cos2 = elementary_cos(theta) * elementary_cos(theta);
     if (df == 1) {
         return 2 * theta / PI;
     }
     bool odd = df % 2 == 1;
-    double term = odd ? cos(theta) : 1;
+    double term = odd ? elementary_cos(theta) : 1;
     double sum = term;
     for (unsigned k = odd ? 2 : 1; k + 2 < df; k += 2) {
         term *= cos2 * (double)k / (double)(k + 1);
         sum += term;
     }
-    return odd ? 2 * (theta + sin(theta) * sum) / PI : sin(theta) * sum;
+    return odd ? 2 * (theta + elementary_sin(theta) * sum) / PI : elementary_sin(theta) * sum;
 }
 
 double stat_t_cdf(double t, unsigned df)

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "base/math/elementary.h"
 #include "truthtable/evaluate/evaluation.h"
 
 struct evaluating {
@@ -56,11 +57,11 @@ static struct number ratio_of(const struct table_evaluation *ev, const struct co
             return number_unknown("a ratio needs facts above 0");
         }
         /* A geometric mean, so that ratio(a, b) is 1 / ratio(b, a). */
-        sum += log(facts[a].lo / facts[b].lo);
+        sum += elementary_log(facts[a].lo / facts[b].lo);
         n++;
     }
     return n == 0 ? number_unknown("no matched cells are left")
-                  : number_point(exp(sum / (double)n));
+                  : number_point(elementary_exp(sum / (double)n));
 }
 
 /* The mean of a fact over the cells that are left. */

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/math/elementary.h"
 #include "base/xalloc.h"
 #include "truthtable/condition/stats.h"
 #include "truthtable/evaluate/evaluation.h"
@@ -396,7 +397,7 @@ static struct number one_bf10(double d, double se, double tau)
     if (isnan(ln)) {
         return number_unknown("the logarithm of the factor is beyond double");
     }
-    double bf = exp(ln);
+    double bf = elementary_exp(ln);
     return isinf(bf) ? number_bound(DBL_MAX, true) : number_point(bf);
 }
 

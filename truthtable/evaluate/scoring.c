@@ -8,12 +8,13 @@
 #include <assert.h>
 #include <math.h>
 
+#include "base/math/elementary.h"
 #include "prereg/program/analysis.h"
 
 double scoring_bits(double p)
 {
     /* 0 - x rather than -x, so that p = 1 gives 0 and not -0. */
-    return p > 0 && p <= 1 ? 0 - log2(p) : (double)NAN;
+    return p > 0 && p <= 1 ? 0 - elementary_log2(p) : (double)NAN;
 }
 
 double scoring_forecast_bits(double confidence, bool held)

@@ -9,6 +9,7 @@
 
 #include "base/files/file.h"
 #include "base/json/json.h"
+#include "base/math/elementary.h"
 #include "base/strbuf.h"
 #include "truthtable/imported/samples.h"
 
@@ -41,9 +42,9 @@ static double value_of(const struct samples_metric *m)
     const double rate = mean * (double)m->n / m->weights;
     switch (m->sum) {
     case SUM_MEAN: return mean;
-    case SUM_PERPLEXITY: return exp(-mean);
-    case SUM_WEIGHTED: return exp(-rate);
-    case SUM_BITS: return -rate / log(2.0);
+    case SUM_PERPLEXITY: return elementary_exp(-mean);
+    case SUM_WEIGHTED: return elementary_exp(-rate);
+    case SUM_BITS: return -rate / ELEMENTARY_LN_2;
     case SUM_UNKNOWN: break;
     }
     return (double)NAN;

@@ -7,16 +7,18 @@
 
 #include <math.h>
 
+#include "base/math/elementary.h"
+
 /* A factor exactly on a bound is "neither". */
 enum bayes_reading bayes_read(double ln_bf10, double low, double high)
 {
     if (isnan(ln_bf10)) {
         return BAYES_UNDETERMINED;
     }
-    if (ln_bf10 < log(low)) {
+    if (ln_bf10 < elementary_log(low)) {
         return BAYES_FOR_NULL;
     }
-    return ln_bf10 > log(high) ? BAYES_AGAINST_NULL : BAYES_NEITHER;
+    return ln_bf10 > elementary_log(high) ? BAYES_AGAINST_NULL : BAYES_NEITHER;
 }
 
 /* Compares all readings with the first. */

@@ -9,22 +9,25 @@
 #include <float.h>
 #include <math.h>
 
-#define LN_SQRT_2_PI 0.91893853320467274178
-#define TWO_PI       6.283185307179586
-#define MAX_TERMS    10000000
+#include "base/math/elementary.h"
 
-/* ln Gamma(a + 1) - (a + 1/2) ln a + a - ln sqrt(2 pi). */
+#define TWO_PI    6.283185307179586
+#define MAX_TERMS 10000000
+
+/* ln Gamma(a + 1) - (a + 1/2) ln a + a - ln sqrt(2 pi): its asymptotic series from 16 on. That of
+ * a is that of a + 1 and (a + 1/2) ln (1 + 1/a) - 1. */
 static double stirling_error(double a)
 {
-    if (a < 16) {
-        return lgamma(a + 1) - (a + 0.5) * log(a) + a - LN_SQRT_2_PI;
+    double below = 0;
+    for (; a < 16; a++) {
+        below += (a + 0.5) * elementary_log1p(1 / a) - 1;
     }
     double a2 = a * a;
-    return (1. / 12 -
-            (1. / 360 -
-             (1. / 1260 - (1. / 1680 - (1. / 1188 - 691. / 360360 / a2) / a2) / a2) / a2) /
-                a2) /
-           a;
+    return below + (1. / 12 -
+                    (1. / 360 -
+                     (1. / 1260 - (1. / 1680 - (1. / 1188 - 691. / 360360 / a2) / a2) / a2) / a2) /
+                        a2) /
+                       a;
 }
 
 /* Loader's deviance a D(x / a) = a ln(a / x) + x - a, by a series near x = a, where the plain form
@@ -33,7 +36,7 @@ static double deviance(double a, double x)
 {
     double v = (a - x) / (a + x);
     if (fabs(v) >= 0.1) {
-        return a * log(a / x) + x - a;
+        return a * elementary_log(a / x) + x - a;
     }
     double sum = (a - x) * v;
     double term = 2 * a * v;
@@ -51,7 +54,7 @@ static double deviance(double a, double x)
 /* ln of x^a e^-x / Gamma(a + 1). */
 static double ln_density(double a, double x)
 {
-    return -stirling_error(a) - deviance(a, x) - 0.5 * log(TWO_PI * a);
+    return -stirling_error(a) - deviance(a, x) - 0.5 * elementary_log(TWO_PI * a);
 }
 
 /* P / density: 1 + x/(a+1) + x^2/((a+1)(a+2)) + ... */
@@ -107,15 +110,15 @@ struct gamma_tails gamma_regularised(double a, double x)
     double ln = ln_density(a, x);
     struct gamma_tails t;
     if (x < a + 1) {
-        t.ln_p = fmin(0, ln + log(series(a, x)));
-        t.p = exp(t.ln_p);
-        t.q = -expm1(t.ln_p);
-        t.ln_q = log1p(-t.p);
+        t.ln_p = fmin(0, ln + elementary_log(series(a, x)));
+        t.p = elementary_exp(t.ln_p);
+        t.q = -elementary_expm1(t.ln_p);
+        t.ln_q = elementary_log1p(-t.p);
     } else {
-        t.ln_q = fmin(0, ln + log(fraction(a, x)));
-        t.q = exp(t.ln_q);
-        t.p = -expm1(t.ln_q);
-        t.ln_p = log1p(-t.q);
+        t.ln_q = fmin(0, ln + elementary_log(fraction(a, x)));
+        t.q = elementary_exp(t.ln_q);
+        t.p = -elementary_expm1(t.ln_q);
+        t.ln_p = elementary_log1p(-t.q);
     }
     return t;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json/json.h"
+#include "base/math/elementary.h"
 #include "truthtable/condition/stats.h"
 #include "truthtable/instruments/bayes.h"
 #include "truthtable/instruments/instrument_work.h"
@@ -90,7 +91,7 @@ static cJSON *bayes_cell(const struct bayes_plan *plan, const cJSON *prior, size
 {
     double ln = stat_ln_bf10(estimate[0], estimate[1], prior->valuedouble);
     /* May be infinite: JSON then has null, and the logarithm beside it. */
-    double bf = exp(ln);
+    double bf = elementary_exp(ln);
     cJSON *o = json_object();
     plan->readings[i] = bayes_read(ln, plan->low, plan->high);
     spread_add(&sum->bf10, bf, why != NULL ? why : "the factor is beyond double");

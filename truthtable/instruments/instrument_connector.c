@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json/json.h"
+#include "base/math/elementary.h"
 #include "base/xalloc.h"
 #include "truthtable/instruments/instrument_work.h"
 
@@ -86,7 +87,7 @@ static void put_gap(const struct connector *c, cJSON *o, const struct gap *g)
     json_put_number(o, "ci_low", g->low);
     json_put_number(o, "ci_high", g->high);
     json_put_number(o, "n", g->n);
-    json_put_number(o, "inflation", expm1(g->mean));
+    json_put_number(o, "inflation", elementary_expm1(g->mean));
     json_put_string(o, "worse", worse_arm(c, g->mean));
     put_truth(o, "shows", g->shows);
     json_put_string(o, "why", g->why);
@@ -107,7 +108,7 @@ static void put_loss(struct connector *c)
         cJSON *at = json_object();
         json_put_string(at, "setting", cl->names[s]);
         json_put_number(at, "gap", gap);
-        json_put_number(at, "inflation", expm1(gap));
+        json_put_number(at, "inflation", elementary_expm1(gap));
         json_push(settings, at);
     }
     json_put(c->t->json, "settings", settings);
@@ -324,7 +325,7 @@ static enum truth put_trigger(struct connector *c, const char **why)
     }
     double at = json_member(trigger, "perplexity_ratio")->valuedouble;
     /* The ratio of perplexities, the worse over the better. */
-    double ratio = exp(fabs(c->whole.mean));
+    double ratio = elementary_exp(fabs(c->whole.mean));
     enum truth fires = isnan(ratio) ? TRUTH_UNKNOWN : truth_of(ratio >= at);
     cJSON *o = json_object();
     *why = fires == TRUTH_UNKNOWN ? c->whole.why : NULL;
@@ -364,7 +365,7 @@ static void answer(const struct connector *c, const struct verdict_case *which)
     entry_number(t, "gap_se", c->whole.se, c->whole.why);
     entry_number(t, "gap_low", c->whole.low, c->whole.why);
     entry_number(t, "gap_high", c->whole.high, c->whole.why);
-    entry_number(t, "inflation", expm1(c->whole.mean),
+    entry_number(t, "inflation", elementary_expm1(c->whole.mean),
                  c->whole.why != NULL ? c->whole.why : BEYOND);
 }
 
@@ -380,7 +381,7 @@ static const char *sentence(const struct connector *c, const struct verdict_case
         worse == NULL
             ? "The losses are equal"
             : arena_printf(a, "%s has the higher loss by %.4g nats (perplexity %.1f %% higher)",
-                           worse, fabs(c->whole.mean), 100 * expm1(fabs(c->whole.mean)));
+                           worse, fabs(c->whole.mean), 100 * elementary_expm1(fabs(c->whole.mean)));
     if (which->open) {
         return arena_printf(a, "%s; which case it is, is undetermined: %s.", gap, which->why);
     }

@@ -11,14 +11,14 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "base/math/elementary.h"
 #include "truthtable/instruments/mixed_parts.h"
 
-#define LN_2   0.69314718055994531
 #define LN_2PI 1.8378770664093455
 /* A residual below this share of the response's length is rounding. */
 #define EXACT 1e-12
 
-/* Limits of LAPACK's int, values that are not finite, groups that do not exist. */
+/* Sizes beyond any plan, values that are not finite, groups that do not exist. */
 static const char *why_unfit(const struct mixed_data *d)
 {
     if (d->n == 0) {
@@ -140,7 +140,7 @@ static double log_likelihood(const struct mixed_profile *m, const struct mixed_c
     for (size_t k = 0; k < c->rank; k++) {
         scales += c->exponent[k];
     }
-    return -0.5 * (value + df * (1 + LN_2PI - log(df)) + 2 * LN_2 * scales);
+    return -0.5 * (value + df * (1 + LN_2PI - elementary_log(df)) + 2 * ELEMENTARY_LN_2 * scales);
 }
 
 /* Results beyond double become a reason instead of an infinity. */

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/math/elementary.h"
 #include "truthtable/instruments/mixed_parts.h"
 
 /* A coefficient that moves a column by less than this share of its length is rounding. */
@@ -37,7 +38,7 @@ static bool is_constant(const double *v, size_t n)
         mean += v[i] / (double)n;
     }
     for (size_t i = 0; i < n; i++) {
-        spread = hypot(spread, v[i] - mean);
+        spread = elementary_hypot(spread, v[i] - mean);
     }
     return !(spread > MIXED_RANK_TOLERANCE * linalg_norm(v, n));
 }

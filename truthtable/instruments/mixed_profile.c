@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/math/elementary.h"
 #include "truthtable/instruments/mixed_parts.h"
 
 /* The search covers gamma from 2^-64 to 2^84, theta from 2e-10 to 4e12: wider than anything that
@@ -145,13 +146,13 @@ struct mixed_point mixed_profile_at(struct mixed_profile *m, double gamma)
     double trace = 0;
     double pull = 0;
     double df = (double)(m->n - m->p);
-    at.value = df * log(at.rss);
+    at.value = df * elementary_log(at.rss);
     for (size_t g = 0; g < m->n_groups; g++) {
-        at.value += log1p(m->sizes[g] * gamma);
+        at.value += elementary_log1p(m->sizes[g] * gamma);
         add_group(m, g, gamma, &trace, &pull);
     }
     for (size_t k = 0; k < m->p; k++) {
-        at.value += 2 * log(fabs(m->qr.a[k * rows + k]));
+        at.value += 2 * elementary_log(fabs(m->qr.a[k * rows + k]));
     }
     at.slope = trace - df * pull / at.rss;
     return at;

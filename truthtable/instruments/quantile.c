@@ -1,13 +1,14 @@
 /*
- * Quantiles of the normal and of Student's t without a library: libm has erfc but no inverse. The
- * normal quantile starts from a rational approximation and is polished by Halley's method in the
- * lower tail, where erfc is accurate; the upper tail follows by symmetry. t uses exact sums up to
- * SUM_DF degrees and an expansion in 1/df above.
+ * Quantiles of the normal and of Student's t without a library: base/math has erfc but no inverse.
+ * The normal quantile starts from a rational approximation and is polished by Halley's method in
+ * the lower tail, where erfc is accurate; the upper tail follows by symmetry. t uses exact sums up
+ * to SUM_DF degrees and an expansion in 1/df above.
  */
 #include "truthtable/instruments/quantile.h"
 
 #include <math.h>
 
+#include "base/math/elementary.h"
 #include "truthtable/condition/stats.h"
 
 #define SQRT_2    1.4142135623730951
@@ -17,14 +18,14 @@
 /* By erfc, which keeps relative accuracy in the lower tail. */
 double normal_cdf(double z)
 {
-    return 0.5 * erfc(-z / SQRT_2);
+    return 0.5 * elementary_erfc(-z / SQRT_2);
 }
 
 /* A start for Newton's method in the lower half: Abramowitz & Stegun 26.2.23, error below 4.5e-4.
  */
 static double lower_start(double p)
 {
-    double t = sqrt(-2 * log(p));
+    double t = sqrt(-2 * elementary_log(p));
     double top = 2.515517 + t * (0.802853 + t * 0.010328);
     double bottom = 1 + t * (1.432788 + t * (0.189269 + t * 0.001308));
     return top / bottom - t;
@@ -37,7 +38,7 @@ static double lower_quantile(double p)
     double z = lower_start(p);
     for (int i = 0; i < 4; i++) {
         double f = normal_cdf(z);
-        double density = exp(-0.5 * z * z) / SQRT_2_PI;
+        double density = elementary_exp(-0.5 * z * z) / SQRT_2_PI;
         if (!(density > 0)) {
             break;
         }

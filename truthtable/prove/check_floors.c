@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/math/elementary.h"
 #include "prereg/task/describe.h"
 #include "truthtable/condition/stats.h"
 #include "truthtable/prove/check.h"
@@ -56,7 +57,7 @@ static void check_floor(const struct plan_measure *m, double chance, struct diag
                  "items): a guessing cell clears it with probability %.2g; %.0f standard errors "
                  "are %.4g",
                  m->name, m->floor_text, above, chance, (long long)m->items,
-                 erfc(above / sqrt(2)) / 2, NEAR_SE, wanted);
+                 elementary_erfc(above / sqrt(2)) / 2, NEAR_SE, wanted);
     }
 }
 

@@ -12,6 +12,7 @@
 #include "base/json/json_pull.h"
 #include "base/layout/attempt_name.h"
 #include "base/layout/layout.h"
+#include "base/math/elementary.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "truthtable/report/report_model.h"
@@ -59,7 +60,7 @@ static double bucket_of(const struct curve *c, double x)
 static void curve_thin(struct curve *c)
 {
     const double range = c->xs[c->n - 1] - c->xs[0];
-    const double first = exp2(floor(log2(range / (double)POINTS_MAX)));
+    const double first = elementary_pow(2, floor(elementary_log2(range / (double)POINTS_MAX)));
     double width = c->width > 0 ? c->width * 2 : fmax(first, DBL_MIN);
     while (c->n > POINTS_MAX / 2) {
         size_t n = 0;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/math/elementary.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 
@@ -108,7 +109,7 @@ const char *fmt_short(struct arena *a, double v, int digits)
         text = arena_printf(a, "%.*e", digits - 1, size);
     } else {
         /* Significant digits translate into places by the magnitude. */
-        int places = digits - 1 - (int)floor(log10(size));
+        int places = digits - 1 - (int)floor(elementary_log10(size));
         text = arena_printf(a, "%.*f", places > 0 ? places : 0, size);
         drop_trailing_zeros(text);
     }
@@ -121,7 +122,7 @@ const char *fmt_with_error(struct arena *a, double v, double se)
     if (!isfinite(v) || !(se > 0) || !isfinite(se)) {
         return fmt_short(a, v, 5);
     }
-    int places = 1 - (int)floor(log10(se));
+    int places = 1 - (int)floor(elementary_log10(se));
     places = places < 0 ? 0 : places > PLACES_MAX ? PLACES_MAX : places;
     return arena_printf(a, "%s " PLUS_MINUS " %s", fmt_fixed(a, v, places),
                         fmt_fixed(a, se, places));

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "base/math/elementary.h"
 #include "base/text.h"
 #include "truthtable/report/document/fmt.h"
 
@@ -42,7 +43,7 @@ void axis_see(struct axis *x, double v)
  * limits that lean towards fewer ticks. */
 static double nice_step(double raw)
 {
-    double power = pow(10, floor(log10(raw)));
+    double power = elementary_pow(10, floor(elementary_log10(raw)));
     double lead = raw / power;
     /* Thresholds below the geometric means favor fewer ticks. */
     double nice = lead < 1.1 ? 1 : lead < 2.3 ? 2 : lead < 6 ? 5 : 10;
@@ -67,7 +68,7 @@ void axis_fit(struct axis *x, double margin, double at_low, double at_high, int 
     x->at_low = at_low;
     x->at_high = at_high;
     x->step = nice_step((x->high - x->low) / n_ticks);
-    int decimals = -(int)floor(log10(x->step) + 1e-9);
+    int decimals = -(int)floor(elementary_log10(x->step) + 1e-9);
     x->decimals = decimals > 0 ? decimals : 0;
 }
 

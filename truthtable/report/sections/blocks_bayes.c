@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/math/elementary.h"
 #include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/document/plot.h"
@@ -140,8 +141,9 @@ static void add_figure(struct doc *d, const cJSON *instrument)
         !(low->valuedouble > 0) || !(high->valuedouble > 0)) {
         return;
     }
-    const struct plot_rule rules[] = {{log(low->valuedouble), "for no difference", "chance"},
-                                      {log(high->valuedouble), "for a difference", "best"}};
+    const struct plot_rule rules[] = {
+        {elementary_log(low->valuedouble), "for no difference", "chance"},
+        {elementary_log(high->valuedouble), "for a difference", "best"}};
     struct plot_dots plot = {.head = {.title = "Bayes factors by measure and prior",
                                       .desc = "The table has the factors.",
                                       .x_title = "ln BF10"},

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/math/elementary.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/report_model.h"
 #include "truthtable/report/verdict_words.h"
@@ -29,7 +30,7 @@ static int decimals_for(double value, double se)
     if (fabs(value) >= 100) {
         return 1;
     }
-    double digits = se > 0 ? ceil(-log10(se)) + 1 : 4;
+    double digits = se > 0 ? ceil(-elementary_log10(se)) + 1 : 4;
     return (int)fmin(fmax(digits, 4), 6);
 }
 

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "base/math/elementary.h"
 #include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/document/plot.h"
@@ -134,7 +135,7 @@ struct contrast_row {
 static int decimals_of(const struct doc_slot *s)
 {
     const double se = member_number(json_of(s), "se");
-    const double digits = se > 0 ? ceil(-log10(se)) + 1 : 4;
+    const double digits = se > 0 ? ceil(-elementary_log10(se)) + 1 : 4;
     return s->column->n > 0 ? s->column->n : (int)fmin(fmax(digits, 4), 6);
 }
 

@@ -4,6 +4,7 @@
  */
 #include <math.h>
 
+#include "base/math/elementary.h"
 #include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/document/plot.h"
@@ -29,7 +30,7 @@ static void surprisal_cell(const struct doc_slot *s)
     const struct prior_row *row = s->row;
     s->cell->text = FMT_NONE;
     if (row->is_outcome) {
-        const double bits = -log2(row->prior);
+        const double bits = -elementary_log2(row->prior);
         doc_number(s, fmt_fixed(s->arena, bits, 3), bits);
     }
 }
