@@ -1,36 +1,61 @@
 /*
- * Thin wrappers over BLAS and LAPACK in column-major order, and a Gram-Schmidt basis that decides
- * which columns are independent. Nothing allocates after init. Workspace is sized for LAPACK's
- * blocked code; a negative `info` would be a wrong argument of ours and is asserted.
+ * Plain loops in column-major order, so that the last digit does not depend on a library's choice
+ * of kernels for the processor: sums in eight lanes that are added pairwise, Householder's
+ * reflections as LAPACK's dgeqr2 applies them, and a Gram-Schmidt basis that decides which columns
+ * are independent. Nothing allocates after init.
  */
 #include "truthtable/instruments/linalg.h"
 
-#include <assert.h>
-#include <cblas.h>
+#include <math.h>
 #include <string.h>
 
-#define QR_BLOCK 32
+#include "base/math/elementary.h"
 
-/* LAPACK's own names and calling convention; lapacke.h is not part of OpenBLAS's package. */
-void dgeqrf_(const int *m, const int *n, double *a, const int *lda, double *tau, double *work,
-             const int *lwork, int *info);
-void dtrtrs_(const char *uplo, const char *trans, const char *diag, const int *n, const int *nrhs,
-             const double *a, const int *lda, double *b, const int *ldb, int *info);
+#define LANES 8
 
-/* Lengths fit BLAS's int, as mixed.c checks. */
 double linalg_dot(const double *x, const double *y, size_t n)
 {
-    return cblas_ddot((int)n, x, 1, y, 1);
+    double sum[LANES] = {0};
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        for (size_t j = 0; j < LANES; j++) {
+            sum[j] += x[i + j] * y[i + j];
+        }
+    }
+    for (size_t j = 0; i + j < n; j++) {
+        sum[j] += x[i + j] * y[i + j];
+    }
+    for (size_t half = LANES / 2; half > 0; half /= 2) {
+        for (size_t j = 0; j < half; j++) {
+            sum[j] += sum[j + half];
+        }
+    }
+    return sum[0];
 }
 
+/* Scaled by a power of two where squares would leave the range of double. */
 double linalg_norm(const double *x, size_t n)
 {
-    return cblas_dnrm2((int)n, x, 1);
+    double most = 0;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        most = fmax(most, fabs(x[i]));
+    }
+    if (most >= 0x1p-400 && most <= 0x1p400) {
+        return sqrt(linalg_dot(x, x, n));
+    }
+    double scale = most > 1 ? 0x1p-600 : 0x1p600;
+    for (size_t i = 0; i < n; i++) {
+        sum += x[i] * scale * (x[i] * scale);
+    }
+    return sqrt(sum) / scale;
 }
 
 void linalg_axpy(double a, const double *x, double *y, size_t n)
 {
-    cblas_daxpy((int)n, a, x, 1, y, 1);
+    for (size_t i = 0; i < n; i++) {
+        y[i] += a * x[i];
+    }
 }
 
 /* One element more than needed keeps empty matrices valid. */
@@ -38,37 +63,59 @@ void linalg_qr_init(struct linalg_qr *q, size_t rows, size_t cols, struct arena 
 {
     *q = (struct linalg_qr){.rows = rows, .cols = cols};
     q->a = arena_array(a, rows * cols + 1, sizeof(*q->a));
-    q->tau = arena_array(a, cols + 1, sizeof(*q->tau));
-    q->work = arena_array(a, (cols + 1) * QR_BLOCK, sizeof(*q->work));
+}
+
+/* Turns x[n] into its first element alone, (b, 0, ...): I - tau v v' with v[0] = 1, whose rest
+ * replaces that of x. Returns tau, 0 where nothing is to be done. */
+static double reflect(double *x, size_t n)
+{
+    double rest = linalg_norm(x + 1, n - 1);
+    if (rest <= 0) {
+        return 0;
+    }
+    double length = elementary_hypot(x[0], rest);
+    double b = x[0] > 0 ? -length : length;
+    double tau = (b - x[0]) / b;
+    double scale = x[0] - b;
+    for (size_t i = 1; i < n; i++) {
+        x[i] /= scale;
+    }
+    x[0] = b;
+    return tau;
 }
 
 /* R is left in the upper triangle; Q is not needed. */
 void linalg_qr_factor(struct linalg_qr *q)
 {
-    int m = (int)q->rows;
-    int n = (int)q->cols;
-    int lwork = (n + 1) * QR_BLOCK;
-    int info = 0;
-    if (m == 0 || n == 0) {
-        return;
+    size_t m = q->rows;
+    for (size_t k = 0; k < q->cols && k < m; k++) {
+        double *v = q->a + k * m + k;
+        double tau = reflect(v, m - k);
+        for (size_t j = k + 1; j < q->cols && tau > 0; j++) {
+            double *x = q->a + j * m + k;
+            double along = tau * (x[0] + linalg_dot(v + 1, x + 1, m - k - 1));
+            x[0] -= along;
+            linalg_axpy(-along, v + 1, x + 1, m - k - 1);
+        }
     }
-    dgeqrf_(&m, &n, q->a, &m, q->tau, q->work, &lwork, &info);
-    assert(info == 0); /* otherwise an argument was wrong */
 }
 
-/* dtrtrs reports an exact zero on the diagonal; near-singular systems are the caller's to judge. */
+/* An exact zero on the diagonal is reported; near-singular systems are the caller's to judge. */
 bool linalg_solve_upper(const double *r, size_t n, size_t ld, bool transposed, double *b)
 {
-    int order = (int)n;
-    int lda = (int)ld;
-    int one = 1;
-    int info = 0;
-    if (n == 0) {
-        return true;
+    for (size_t k = 0; k < n; k++) {
+        if (!(r[k * ld + k] > 0 || r[k * ld + k] < 0)) {
+            return false;
+        }
     }
-    dtrtrs_("U", transposed ? "T" : "N", "N", &order, &one, r, &lda, b, &order, &info);
-    assert(info >= 0);
-    return info == 0;
+    for (size_t k = 0; k < n && transposed; k++) {
+        b[k] = (b[k] - linalg_dot(r + k * ld, b, k)) / r[k * ld + k];
+    }
+    for (size_t k = n; k-- > 0 && !transposed;) {
+        b[k] /= r[k * ld + k];
+        linalg_axpy(-b[k], r + k * ld, b, k);
+    }
+    return true;
 }
 
 void linalg_basis_init(struct linalg_basis *b, size_t rows, size_t max, struct arena *a)

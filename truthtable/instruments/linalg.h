@@ -1,6 +1,6 @@
 /*
- * The few dense operations that the instruments need, on column-major matrices: LAPACK through
- * OpenBLAS. The caller that makes a matrix checks its size: rows and columns below 2^31.
+ * The few dense operations that the instruments need, on column-major matrices: the same bits on
+ * every machine.
  */
 #ifndef TRUTHTABLE_INSTRUMENTS_LINALG_H
 #define TRUTHTABLE_INSTRUMENTS_LINALG_H
@@ -18,10 +18,9 @@ void linalg_axpy(double a, const double *x, double *y, size_t n); /* y += a x */
 struct linalg_qr {
     size_t rows, cols;
     double *a; /* rows x cols, column-major: before, the matrix; after, R in the upper triangle */
-    double *tau, *work;
 };
 void linalg_qr_init(struct linalg_qr *q, size_t rows, size_t cols, struct arena *a);
-void linalg_qr_factor(struct linalg_qr *q); /* dgeqrf */
+void linalg_qr_factor(struct linalg_qr *q);
 
 /* Solves R x = b, or R' x = b, in place; R is the upper triangle of an n x n matrix with leading
  * dimension ld. False when a diagonal element is exactly 0. */
