@@ -1,8 +1,7 @@
 /*
  * Each function is one NN_BODY that worker/nn/kernel.h compiles per instruction set. A loop over n
  * in steps of NN_LANES with an inner loop over the lanes is what compilers turn into vector code
- * without reordering any sum; the tail falls on the first lanes, except in vec_sum_squares(), which
- * adds it to the total.
+ * without reordering any sum; the tail falls on the first lanes.
  */
 #include "worker/nn/vec.h"
 
@@ -41,17 +40,14 @@ NN_KERNEL(vec_add, (real *restrict y, const real *restrict x, size_t n), (y, x, 
 NN_BODY double vec_sum_squares_body(const real *x, size_t n)
 {
     double acc[NN_LANES] = {0};
-    double sum = 0.0;
     size_t i = 0;
 
     for (; i + NN_LANES <= n; i += NN_LANES)
         for (size_t j = 0; j < NN_LANES; j++)
             acc[j] += (double)x[i + j] * (double)x[i + j];
-    for (; i < n; i++)
-        sum += (double)x[i] * (double)x[i];
-    for (size_t j = 0; j < NN_LANES; j++)
-        sum += acc[j];
-    return sum;
+    for (size_t j = 0; i + j < n; j++)
+        acc[j] += (double)x[i + j] * (double)x[i + j];
+    return nn_lanes_sum_wide(acc);
 }
 
 NN_KERNEL_RETURN(double, vec_sum_squares, (const real *x, size_t n), (x, n))

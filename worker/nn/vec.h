@@ -69,6 +69,18 @@ NN_BODY real nn_lanes_sum(const real acc[NN_LANES])
     return s[0];
 }
 
+/* The same in double. */
+NN_BODY double nn_lanes_sum_wide(const double acc[NN_LANES])
+{
+    double s[NN_LANES];
+
+    memcpy(s, acc, sizeof(s));
+    for (size_t half = NN_LANES / 2; half > 0; half /= 2)
+        for (size_t i = 0; i < half; i++)
+            s[i] += s[i + half];
+    return s[0];
+}
+
 /* The largest of n >= 1 numbers. */
 NN_BODY real nn_max(const real *x, size_t n)
 {
