@@ -254,6 +254,21 @@ static void check_stage_keys(struct load *l, const struct toml_node *t)
     load_check_keys(l, t, known, add_keys(known, n, STAGE_KEYS, ARRAY_LEN(STAGE_KEYS)));
 }
 
+/* Jobs are bounded by max_queued alone. */
+static void check_slots(struct load *l)
+{
+    const struct plan_program *p = l->p;
+    bool local = p->n_stages == 0;
+    for (size_t i = 0; i < p->n_stages; i++) {
+        local = local || p->stages[i].run.executor == EXECUTOR_LOCAL;
+    }
+    if (p->run.slots > 0 && !local) {
+        diag_add(l->diag, DIAG_WARNING, p->run.slots_place.line, p->run.slots_place.column,
+                 "run.slots: it bounds attempts on this machine, and every stage runs under Slurm: "
+                 "use max_queued of [run.slurm]");
+    }
+}
+
 void load_run(struct load *l)
 {
     struct plan_program *p = l->p;
@@ -280,4 +295,5 @@ void load_run(struct load *l)
             check_gpu_environment(l, s);
         }
     }
+    check_slots(l);
 }

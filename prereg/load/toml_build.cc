@@ -45,6 +45,8 @@ extern "C" {
 namespace
 {
 
+constexpr int NAME_SHOWN_MAX = 80;
+
 struct build {
     struct arena *arena;
     struct diag *diag;
@@ -154,6 +156,26 @@ struct toml_node *convert(const build &b, const toml::node &node, const toml::ke
     return out;
 }
 
+/* "cannot redefine existing table 'run'": both lines, and what to do. */
+bool report_twice(struct diag *diag, std::string_view text, unsigned line)
+{
+    struct toml_twice t = {};
+    if (!toml_find_definition(text.data(), text.size(), line, &t)) {
+        return false;
+    }
+    const int n = static_cast<int>(std::min(t.len, static_cast<size_t>(NAME_SHOWN_MAX)));
+    if (t.is_table) {
+        diag_add(diag, DIAG_ERROR, line, 1,
+                 "[%.*s] is in this file twice, first in line %u: put its keys under one header", n,
+                 t.name, t.first_line);
+    } else {
+        diag_add(diag, DIAG_ERROR, line, 1,
+                 "%.*s is set twice in one table, first in line %u: keep one of the two", n, t.name,
+                 t.first_line);
+    }
+    return true;
+}
+
 /* What the parser's words do not name: most faults beside a string are a quote that is missing. */
 void report(struct diag *diag, std::string_view text, const toml::parse_error &e)
 {
@@ -164,6 +186,10 @@ void report(struct diag *diag, std::string_view text, const toml::parse_error &e
                          why.find("expected comma") != std::string_view::npos;
     struct toml_string s = {};
     const struct place end = {at.line, at.column};
+    if (why.find("cannot redefine") != std::string_view::npos &&
+        report_twice(diag, text, at.line)) {
+        return;
+    }
     const bool found = toml_string_before(text.data(), text.size(), end, &s);
     if (found && !s.closed) {
         const char quotes[] = {s.quote, s.quote, s.quote, '\0'};

@@ -137,3 +137,108 @@ unsigned toml_find_long_key(const char *text, size_t len)
     }
     return 0;
 }
+
+/* ---- definitions ---- */
+
+/* A header, or a key with its value: what begins a line outside of strings and arrays. */
+struct definition {
+    unsigned line;
+    bool is_header;
+    bool is_array;    /* [[...]] */
+    const char *name; /* between the brackets, or before the equals sign; of the text */
+    size_t len;
+};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* From the name's first character to the one that ends it. */
+static void read_name(struct scan *s, struct definition *d)
+{
+    const char end = d->is_header ? ']' : '=';
+    while (s->pos < s->len && (s->text[s->pos] == '[' || is_blank(s->text[s->pos]))) {
+        s->pos++;
+    }
+    d->name = s->text + s->pos;
+    while (s->pos < s->len && s->text[s->pos] != end && s->text[s->pos] != '\n') {
+        if (s->text[s->pos] == '"' || s->text[s->pos] == '\'') {
+            (void)skip_string(s);
+        } else {
+            s->pos++;
+        }
+    }
+    d->len = (size_t)(s->text + s->pos - d->name);
+    while (d->len > 0 && is_blank(d->name[d->len - 1])) {
+        d->len--;
+    }
+}
+
+/* Goes to the end of the value: of the line, unless an array is open there. */
+static void skip_value(struct scan *s)
+{
+    int depth = 0;
+    while (s->pos < s->len && (s->text[s->pos] != '\n' || depth > 0)) {
+        const char c = s->text[s->pos];
+        if (c == '#') {
+            skip_comment(s);
+        } else if (c == '"' || c == '\'') {
+            (void)skip_string(s);
+        } else {
+            depth += (c == '[' || c == '{') - (c == ']' || c == '}');
+            s->pos++;
+        }
+    }
+}
+
+static bool next_definition(struct scan *s, struct definition *d)
+{
+    while (s->pos < s->len && (is_blank(s->text[s->pos]) || strchr("\n#", s->text[s->pos]))) {
+        if (s->text[s->pos] == '#') {
+            skip_comment(s);
+        } else {
+            s->pos++;
+        }
+    }
+    if (s->pos >= s->len) {
+        return false;
+    }
+    d->line = place_here(s).line;
+    d->is_header = s->text[s->pos] == '[';
+    d->is_array = at(s, "[[");
+    read_name(s, d);
+    if (d->is_header && s->pos < s->len && s->text[s->pos] == ']') {
+        s->pos++; /* a second bracket goes with the rest of its line */
+    }
+    skip_value(s);
+    return true;
+}
+
+static bool same_name(const struct definition *a, const struct definition *b)
+{
+    return a->is_header == b->is_header && a->is_array == b->is_array && a->len == b->len &&
+           memcmp(a->name, b->name, a->len) == 0;
+}
+
+bool toml_find_definition(const char *text, size_t len, unsigned line, struct toml_twice *out)
+{
+    struct scan s = scan_start(text, len);
+    struct definition second = {0};
+    struct definition d;
+    unsigned table = 0; /* the line of the header above it: a key is set twice in one table */
+    while (next_definition(&s, &d) && d.line <= line) {
+        table = d.is_header && d.line < line ? d.line : table;
+        second = d;
+    }
+    *out =
+        (struct toml_twice){.is_table = second.is_header, .name = second.name, .len = second.len};
+    s = scan_start(text, len);
+    while (second.line == line && next_definition(&s, &d) && d.line < line) {
+        if (same_name(&d, &second) && (second.is_header || d.line > table)) {
+            out->first_line = d.line;
+            return true;
+        }
+    }
+    return false;
+}

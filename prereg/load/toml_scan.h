@@ -26,6 +26,17 @@ bool toml_string_before(const char *text, size_t len, struct place end, struct t
  * table a part, and toml++ walks tables recursively: its own limit covers brackets only. */
 unsigned toml_find_long_key(const char *text, size_t len);
 
+struct toml_twice {
+    bool is_table;    /* of a header; else of a key */
+    const char *name; /* as written, of the text */
+    size_t len;
+    unsigned first_line;
+};
+
+/* Finds the first header or key of the same name as the one that begins in `line`, a key in the
+ * same table; false when there is none. */
+bool toml_find_definition(const char *text, size_t len, unsigned line, struct toml_twice *out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -51,8 +51,36 @@ static const struct {
     {"twice", "schema = 1",
      "schema = 1\n"
      "schema = 1",
-     "grid.toml:4:10: error: Error while parsing key-value pair: cannot redefine existing integer "
-     "'schema'\n"},
+     "grid.toml:4:1: error: schema is set twice in one table, first in line 3: keep one of the "
+     "two\n"},
+    {"twice_behind_an_array", "levels = [1, 2]",
+     "levels = [\n"
+     "  1, # [factor]\n"
+     "  2\n"
+     "]\n"
+     "levels = [\"[\"]",
+     "grid.toml:14:1: error: levels is set twice in one table, first in line 10: keep one of the "
+     "two\n"},
+    {"table_twice", "[run.train]\n",
+     "[run]\n"
+     "slots = 1\n"
+     "[run.train]\n",
+     "grid.toml:40:1: error: [run] is in this file twice, first in line 38: put its keys under one "
+     "header\n"},
+    {"subtable_twice", "[run.train]\n",
+     "[ run.slurm ] # once\n"
+     "partition = \"a\"\n"
+     "[run.slurm]\n"
+     "partition = \"b\"\n"
+     "[run.train]\n",
+     "grid.toml:42:1: error: [run.slurm] is in this file twice, first in line 40: put its keys "
+     "under "
+     "one header\n"},
+    {"table_as_a_key_and_a_header", "slots = 2\n",
+     "slurm = { partition = \"a\" }\n"
+     "[run.slurm]\n",
+     "grid.toml:40:1: error: Error while parsing table header: cannot redefine existing table "
+     "'run.slurm'\n"},
     {"factor_levels_none", "levels = [\"dense\", \"moe\"]", "levels = []",
      "grid.toml:7:10: error: factor.arch.levels: no levels\n"},
     {"factor_levels_twice", "levels = [1, 2]", "levels = [1, 2, 1.0]",
@@ -510,6 +538,10 @@ static const struct {
      "\"20GiB\"\n"
      "grid.toml:45:8: error: run.score.gpus: a share of a GPU needs gpu_memory, such as "
      "\"20GiB\"\n"},
+    {"slots_of_jobs", "slots = 2\n", "executor = \"slurm\"\nslots = 2\n",
+     "grid.toml:40:9: warning: run.slots: it bounds attempts on this machine, and every stage runs "
+     "under Slurm: use max_queued of [run.slurm]\n"},
+    {"slots_of_some", "[run.train]\n", "[run.train]\nexecutor = \"slurm\"\n", ""},
     {"slurm", "slots = 2",
      "executor = \"slurm\"\n"
      "gpus = 2\n"
