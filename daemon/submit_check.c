@@ -59,21 +59,19 @@ int submit_check(const struct submit_options *o, const char *state, const struct
     if (is_known(state, p, lock)) {
         return 0;
     }
-    const bool asks = slurm_check_stages(p) > 0 && !o->no_slurm_check;
-    int rc = 0;
     diag_init(&diag, o->path);
+    work_folder_check(p, DIAG_ERROR, &diag);
+    int rc = diag_result(&diag, err);
+    const bool asks = rc == 0 && slurm_check_stages(p) > 0 && !o->no_slurm_check;
     if (asks) {
         rc = ask_slurm(o, state, p, &diag, err);
-    } else {
-        work_folder_check(p, DIAG_ERROR, &diag);
-        rc = diag_result(&diag, err);
     }
     diag_print(&diag, stderr);
     if (rc == ERR_INVALID && diag.n_errors > 0) {
         rc = err_set(err, ERR_INVALID, "%s was not submitted: %zu %s%s", o->path, diag.n_errors,
                      text_plural((int64_t)diag.n_errors, "error", "errors"),
                      asks ? " (--no-slurm-check submits it without asking Slurm)" : "");
-    } else if (rc != 0 && asks) {
+    } else if (asks && (rc == ERR_OTHER || rc == ERR_TIMEOUT)) { /* no answer */
         terminal_printf(stderr, "preregd: --no-slurm-check submits it without asking Slurm\n");
     }
     diag_release(&diag);

@@ -80,8 +80,9 @@ static void say_slurm(const struct ctl_options *o, const struct proof *proof, co
     if (slurm != NULL) {
         slurm_text(sb, t, slurm);
     } else if (!o->slurm && slurm_check_stages(proof->program) > 0) {
-        strbuf_adds(sb, "slurm: not asked (`preregctl check --slurm` does, and runs a probe job of "
-                        "seconds)\n");
+        strbuf_adds(sb,
+                    "slurm: not asked (`preregctl check --slurm` and `preregd submit` do, with a "
+                    "probe job of seconds)\n");
     }
 }
 

@@ -39,6 +39,11 @@ def one_error(run, *parts, at=None):
     return error
 
 
+def one_and_stderr(run, *parts):
+    one_error(run, *parts)
+    return run.stderr
+
+
 def place_of(grid, text):
     """"FILE:LINE:COLUMN" of the last place where the file has this text."""
     with open(grid, encoding="utf-8") as f:
@@ -183,7 +188,7 @@ def test_submit_asks(place):
         bare = bare_path(place)
         run = place.run("preregd", "submit", grid, env={**place.env, "PATH": bare})
         equal(run.returncode, ANY, f"exit code without Slurm: {run.stderr}")
-        expect("no Slurm on this machine: sbatch is not in PATH" in run.stderr, run.stderr)
+        expect("no Slurm on this machine: sbatch is not in PATH" in run.stderr and "--no-slurm-check" not in run.stderr, run.stderr)
         no_daemon(place)
         expect("submitted micro-" in submit(place, grid, OK, "--no-slurm-check").stdout, "submitted")
         place.ctl("cancel", "--all", "--reason", "a test")
@@ -240,6 +245,8 @@ def test_work_folder(place):
         place.replace(grid, text.replace("\n[run]\n", f'\n[run]\nwork = "{work}"\n'), 0o644)
         one_error(submit(place, grid, INVALID), *parts, at=(grid, f'"{work}"'))
         expect("warning: run.work: " in place.ctl("check", grid, "--no-run").stderr, f"check of {work}")
+        place.edit(grid, "\n[run]\n", '\n[run]\nexecutor = "slurm"\n')  # the folder is looked at first, and there is no way round that
+        expect("--no-slurm-check" not in one_and_stderr(submit(place, grid, INVALID), *parts), "the way out that is none")
     no_daemon(place)
     # what only the daemon's attempt to make it shows has its place and code, too
     place.replace(grid, text.replace("\n[run]\n", '\n[run]\nwork = "/proc/runs"\n'), 0o644)

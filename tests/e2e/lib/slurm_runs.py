@@ -103,7 +103,8 @@ def prepare(place, local, stages="", slurm="", run=""):
 def submit(place, local, **more):
     grid = prepare(place, local, **more)
     place.serve()
-    place.must(OK, "preregd", "submit", grid)
+    # A probe would use up a job id: a controller that has forgotten all would then give out ids of jobs that its nodes still run.
+    place.must(OK, "preregd", "submit", grid, "--no-slurm-check")
 
 
 def hold(place):
