@@ -5,6 +5,7 @@
  */
 #include "ctl/receipt/files.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -241,6 +242,7 @@ int files_read(const struct receipt_files *files, const char *name, struct strbu
     }
     int rc = 0;
     const struct receipt_file *file = files_find(files, name);
+    assert(file != NULL); /* open_file() opens nothing else */
     strbuf_reserve(out, (size_t)file->bytes + CHUNK_BYTES);
     while (rc == 0 && !ended) {
         if (read_chunk(fd, out, &ended) != 0) {

@@ -3,6 +3,8 @@
  * committed or rejected. */
 #include "daemon/shell/withheld.h"
 
+#include <assert.h>
+
 #include "base/xalloc.h"
 
 #define WAIT_FIRST_MS ((int64_t)1000)
@@ -37,6 +39,7 @@ void withheld_postpone(struct withheld *w, int64_t now_ms)
 void withheld_remove(struct withheld_list *list, uint32_t program)
 {
     struct withheld *w = withheld_find(list, program);
+    assert(w != NULL);
     *w = list->items[--list->n];
 }
 

@@ -64,7 +64,9 @@ if(PREREGD_SANITIZE)
     -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(preregd_rules INTERFACE -fsanitize=${PREREGD_SANITIZE})
 elseif(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT PREREGD_WARNINGS_ONLY)
-  target_compile_options(preregd_rules INTERFACE -D_FORTIFY_SOURCE=2 -fstack-protector-strong)
+  # -fno-semantic-interposition: libraries are compiled with -fPIC, but no one of them is loaded as a shared one. So a
+  # function may be inlined into another of its file even if other files call it.
+  target_compile_options(preregd_rules INTERFACE -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fno-semantic-interposition)
   target_link_options(preregd_rules INTERFACE -pie -Wl,-z,relro,-z,now)
   # Shims and workers start by the thousand: a shared libstdc++ costs each of them a millisecond.
   target_link_options(preregd_rules INTERFACE $<$<LINK_LANGUAGE:CXX>:-static-libstdc++> $<$<LINK_LANGUAGE:CXX>:-static-libgcc>)
