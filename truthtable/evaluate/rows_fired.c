@@ -5,6 +5,7 @@
  * the verdict independent of records that are still missing.
  */
 #include <assert.h>
+#include <string.h>
 
 #include "truthtable/evaluate/evaluation.h"
 
@@ -63,32 +64,50 @@ static void evaluate_input(struct table_evaluation *ev, size_t index)
     }
 }
 
+/* Every row has one level of each input: it is dropped with a level that is not possible. One word
+ * operation serves 64 rows. */
+static void drop_rows(uint64_t *restrict rows, const uint64_t *restrict having, size_t n_words)
+{
+    for (size_t w = 0; w < n_words; w++) {
+        rows[w] &= ~having[w];
+    }
+}
+
+/* All rows of the table, as bits. */
+static uint64_t *all_rows(const struct table_evaluation *ev)
+{
+    const size_t n_words = ev->rules->n_row_words;
+    const size_t n_rows = ev->rules->program->n_rows;
+    uint64_t *rows = arena_array(ev->arena, n_words, sizeof(*rows));
+    memset(rows, 0xFF, n_words * sizeof(*rows));
+    if (n_rows % 64 != 0) {
+        rows[n_words - 1] = (UINT64_C(1) << (n_rows % 64)) - 1;
+    }
+    return rows;
+}
+
 /* The rows of which each level is possible. */
 static void find_fired(struct table_evaluation *ev)
 {
     assert(ev->inputs != NULL || ev->rules->program->n_inputs == 0); /* rows are read off inputs */
     const struct rules *rules = ev->rules;
     const struct plan_program *p = rules->program;
-    uint64_t *words = arena_array(ev->arena, rules->n_row_words, sizeof(*words));
-    for (size_t w = 0; w < rules->n_row_words; w++) {
-        words[w] = ~UINT64_C(0);
-        for (size_t i = 0; i < p->n_table_inputs && words[w] != 0; i++) {
-            const struct plan_input *in = &p->inputs[p->table_inputs[i]];
-            uint64_t any = 0;
-            for (size_t l = 0; l < in->n_levels; l++) {
-                bool possible = ev->inputs[p->table_inputs[i]].possible[l];
-                any |= possible ? rules->row_masks[i][l][w] : 0;
+    uint64_t *rows = all_rows(ev);
+    for (size_t i = 0; i < p->n_table_inputs; i++) {
+        const size_t input = p->table_inputs[i];
+        for (size_t l = 0; l < p->inputs[input].n_levels; l++) {
+            if (!ev->inputs[input].possible[l]) {
+                drop_rows(rows, rules->row_masks[i][l], rules->n_row_words);
             }
-            /* A row survives if each of its levels is possible: one word operation serves 64
-             * rows. */
-            words[w] &= any;
         }
-        ev->n_fired += (size_t)__builtin_popcountll(words[w]);
+    }
+    for (size_t w = 0; w < rules->n_row_words; w++) {
+        ev->n_fired += rows[w] == 0 ? 0 : (size_t)__builtin_popcountll(rows[w]);
     }
     size_t *fired = arena_array(ev->arena, ev->n_fired, sizeof(*fired));
     size_t n = 0;
     for (size_t w = 0; w < rules->n_row_words; w++) {
-        for (uint64_t left = words[w]; left != 0; left &= left - 1) {
+        for (uint64_t left = rows[w]; left != 0; left &= left - 1) {
             fired[n++] = 64 * w + (size_t)__builtin_ctzll(left);
         }
     }
