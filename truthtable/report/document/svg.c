@@ -7,29 +7,62 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "truthtable/report/document/escape.h"
 
 #define PLACE_MAX 1e6 /* far outside every drawing: anything beyond is drawn there */
 
+/* Finds v in hundredths, rounded as "%.2f" rounds; false for what may be the middle of two.
+ * Rounding is monotone and the middle a double: a product that is not the middle is on the side of
+ * the exact one. */
+static bool find_hundredths(double v, int64_t *out)
+{
+    const double scaled = v * 100;
+    const double below = floor(scaled);
+    const double rest = scaled - below;
+    *out = (int64_t)below + (rest > 0.5 ? 1 : 0);
+    return rest < 0.5 || rest > 0.5;
+}
+
+/* Curves have a hundred thousand coordinates, and printf() is slow with floating-point numbers. */
+static void add_hundredths(struct strbuf *out, int64_t hundredths)
+{
+    char text[32];
+    size_t at = sizeof(text);
+    int64_t left = hundredths < 0 ? -hundredths : hundredths;
+    if (left % 10 != 0) {
+        text[--at] = (char)('0' + left % 10);
+    }
+    if (left % 100 != 0) {
+        text[--at] = (char)('0' + left / 10 % 10);
+        text[--at] = '.';
+    }
+    left /= 100;
+    do {
+        text[--at] = (char)('0' + left % 10);
+        left /= 10;
+    } while (left > 0);
+    if (hundredths < 0) {
+        text[--at] = '-';
+    }
+    strbuf_add(out, text + at, sizeof(text) - at);
+}
+
 /* Coordinates derive from measured values, which may be anything. */
 static void add_number(struct strbuf *out, double v)
 {
     char text[64];
+    int64_t hundredths = 0;
     v = isnan(v) ? 0 : fmax(fmin(v, PLACE_MAX), -PLACE_MAX);
-    int len = snprintf(text, sizeof(text), "%.2f", v);
-    while (text[len - 1] == '0') {
-        len--;
+    if (!find_hundredths(v, &hundredths)) {
+        (void)snprintf(text, sizeof(text), "%.2f", v);
+        hundredths = llround(strtod(text, NULL) * 100);
     }
-    if (text[len - 1] == '.') {
-        len--;
-    }
-    if (len == 2 && text[0] == '-' && text[1] == '0') {
-        strbuf_addc(out, '0');
-        return;
-    }
-    strbuf_add(out, text, (size_t)len);
+    add_hundredths(out, hundredths);
 }
 
 /* One numeric attribute. */

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/files/file.h"
 #include "base/json/json.h"
+#include "base/rng.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
@@ -16,6 +17,7 @@
 #include "truthtable/report/document/plot.h"
 #include "truthtable/report/document/plot_axis.h"
 #include "truthtable/report/document/render.h"
+#include "truthtable/report/document/svg.h"
 
 #define GOLDEN TEST_SOURCE_DIR "/tests/unit/truthtable/report/fixtures/"
 
@@ -250,6 +252,54 @@ static void test_drawings_are_as_they_were(void **state)
 }
 
 /* "s0 d0": what tells a line from the others of a figure. */
+/* What "%.2f" prints, without trailing zeros and without the sign of a zero. */
+static const char *coordinate_text(char text[64], double v)
+{
+    int len = snprintf(text, 64, "%.2f", v);
+    while (text[len - 1] == '0') {
+        len--;
+    }
+    len -= text[len - 1] == '.' ? 1 : 0;
+    text[len] = '\0';
+    return strcmp(text, "-0") == 0 ? "0" : text;
+}
+
+static void expect_coordinate(double v)
+{
+    char text[64];
+    struct strbuf want = STRBUF_INIT;
+    struct strbuf out = STRBUF_INIT;
+    struct svg s = {.out = &out};
+    strbuf_addf(&want, "<polyline class=\"c\" points=\"%s,0\"/>\n", coordinate_text(text, v));
+    svg_polyline(&s, "c", &(struct svg_point){v, 0}, 1);
+    if (strcmp(out.buf, want.buf) != 0) {
+        fail_msg("%.17g: %s", v, out.buf);
+    }
+    strbuf_release(&out);
+    strbuf_release(&want);
+}
+
+static void test_coordinates_have_two_decimals_at_most(void **state)
+{
+    static const double values[] = {0,      -0.0,   0.001,   -0.001,      0.005,      -0.005,
+                                    0.015,  0.125,  0.375,   -0.125,      1.005,      2.675,
+                                    1e6,    -1e6,   999.995, 10,          -10.5,      0.1,
+                                    100.01, 1e-300, 1234.5,  999999.9949, 0.994999999};
+    struct rng rng;
+    rng_seed(&rng, 1);
+    for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+        expect_coordinate(values[i]);
+    }
+    for (size_t i = 0; i < 200000; i++) {
+        const double middle = ((double)rng_below(&rng, 200000) - 100000) / 200;
+        expect_coordinate(2000 * rng_unit(&rng) - 1000);
+        expect_coordinate(middle);
+        expect_coordinate(nextafter(middle, 1e9));
+        expect_coordinate(nextafter(middle, -1e9));
+    }
+    (void)state;
+}
+
 static void test_lines_of_a_legend_differ(void **state)
 {
     static const char *const names[PLOT_LEGEND_MAX] = {"a", "b", "c", "d", "e", "f", "g", "h",
@@ -423,6 +473,7 @@ int main(void)
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_axes_have_round_ticks_inside),
         cmocka_unit_test(test_drawings_are_as_they_were),
+        cmocka_unit_test(test_coordinates_have_two_decimals_at_most),
         cmocka_unit_test(test_lines_of_a_legend_differ),
         cmocka_unit_test(test_drawings_of_nothing),
         cmocka_unit_test(test_renders_one_document_twice),
