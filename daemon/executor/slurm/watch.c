@@ -93,14 +93,14 @@ static void note_row(struct slurm_book *b, uint32_t slot, const struct slurm_row
 }
 
 /* The rest of an array that was cancelled while all of it waited is one row without an index. It is
- * about whatever has no row of its own. */
+ * about whatever has no row of its own in a complete answer. */
 static void note_whole_array(struct slurm_book *b, uint32_t batch, const struct slurm_rows *rows,
                              uint32_t i)
 {
     const struct slurm_row *row = &rows->rows[i];
     const struct batch_record *r = &b->batches[batch];
     if (!r->array || row->index != SLURM_INDEX_NONE || row->state != SLURM_CANCELLED ||
-        row->node[0] != '\0') {
+        row->node[0] != '\0' || rows->n_odd > 0) {
         return;
     }
     for (uint32_t k = 0; k < r->n_entries; k++) {

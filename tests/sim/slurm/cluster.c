@@ -339,8 +339,10 @@ static void print_row(struct farm *f, const struct farm_job *j, int64_t as_of_ms
     if (j->accepted_ms > as_of_ms || s == SLURM_STATE_NR) {
         return; /* not yet in what is shown */
     }
+    /* Slurm shows those that were cancelled while they waited as one row of their array. */
+    const bool whole = s == SLURM_CANCELLED && j->node == NONE && j->base % 2 == 0;
     strbuf_addf(out, "%u", j->base);
-    if (j->index != SLURM_INDEX_NONE) {
+    if (j->index != SLURM_INDEX_NONE && !whole) {
         strbuf_addf(out, "_%u", j->index);
     }
     strbuf_addf(out, "|%u|%s|%s|%s|%lld|", j->base,

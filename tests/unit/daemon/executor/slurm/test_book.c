@@ -410,6 +410,9 @@ static void test_array_cancelled_whole(void **state)
     start(&p, 1, B, true);
     tested(&p, SLURM_SUBMIT_DONE);
     submitted(&p, SLURM_SUBMIT_DONE);
+    (void)snprintf(text, sizeof(text), "5|5|CANCELLED|None|%s|1000||N/A|N/A\n5_1|6|RUN", p.name);
+    queue(&p, text); /* cut off: the other rows are not known */
+    assert_null(act(&p, SLURM_ACT_LOOK));
     (void)snprintf(text, sizeof(text),
                    "5|5|CANCELLED|None|%s|1000||N/A|N/A\n5_1|6|RUNNING|None|%s|1000|n1|N/A|N/A\n",
                    p.name, p.name);
