@@ -15,6 +15,7 @@
 #include "worker/model/run_private.h"
 #include "worker/nn/pages.h"
 #include "worker/nn/rope.h"
+#include "worker/nn/threads.h"
 
 #define HEAD_ROWS_SMALL  1024 /* tokens a chunk of logits, vocabulary up to HEAD_VOCAB_SMALL */
 #define HEAD_ROWS_LARGE  256
@@ -89,11 +90,17 @@ static void carve_again(struct carver *c, struct run *run, size_t dense_ffn)
     run->again.moe_h = carve_real(c, cfg->experts > 0 ? top * (size_t)cfg->expert_ffn : 0);
 }
 
+static struct attention_dims scratch_dims(const struct model_config *cfg)
+{
+    return (struct attention_dims){.tokens = (size_t)cfg->context,
+                                   .dim = (size_t)(cfg->width / cfg->heads)};
+}
+
 static void lay_out(struct carver *c, struct run *run)
 {
     const struct model_config *cfg = &run->cfg;
     size_t n = run->max_tokens, width = (size_t)cfg->width, dense_ffn = 0;
-    struct attention_dims dims = {.tokens = (size_t)cfg->context};
+    struct attention_dims dims = scratch_dims(cfg);
 
     for (int layer = 0; layer < cfg->layers; layer++)
         dense_ffn = max_size(dense_ffn, model_config_dense_ffn(cfg, layer));
@@ -112,7 +119,7 @@ static void lay_out(struct carver *c, struct run *run)
     run->rstd_last = carve_real(c, n);
     run->xn_last = carve_real(c, n * width);
     run->rope = carve_real(c, (size_t)cfg->context * (size_t)(cfg->width / cfg->heads));
-    run->attention = carve_real(c, attention_scratch(&dims));
+    run->attention = carve_real(c, (size_t)nn_threads() * attention_scratch(&dims));
     run->logits = carve_real(c, run->head_rows * (size_t)cfg->vocab);
     run->row_loss = carve(c, run->head_rows, sizeof(double));
     if (run->mode == RUN_TRAIN)
@@ -127,6 +134,13 @@ static void set_up(struct run *run, const struct model_config *cfg, enum run_mod
     *run = (struct run){.cfg = *cfg, .mode = mode, .max_tokens = max_tokens};
     run->head_rows = max_tokens < rows ? max_tokens : rows;
     run->layers = xcalloc((size_t)cfg->layers, sizeof(*run->layers));
+}
+
+double run_thread_bytes(const struct model_config *cfg)
+{
+    struct attention_dims dims = scratch_dims(cfg);
+
+    return (double)attention_scratch(&dims) * sizeof(real);
 }
 
 double run_bytes(const struct model_config *cfg, enum run_mode mode, size_t max_tokens)

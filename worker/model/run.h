@@ -27,6 +27,8 @@ void run_free(struct run *run);
 void run_set_clock(struct run *run, struct pass_clock *clock);
 /* What run_create would allocate, in bytes. */
 double run_bytes(const struct model_config *cfg, enum run_mode mode, size_t max_tokens);
+/* What each further thread takes. */
+double run_thread_bytes(const struct model_config *cfg);
 
 struct run_batch {
     const uint32_t *tokens;  /* (B, T) */

@@ -5,7 +5,7 @@
  * tree, and the keys and values of the current path stay in one cache, from call to call. So a call
  * costs its distinct tokens. A result depends on its own request and on the weights alone:
  * not on what else is in the call, on order, on earlier calls, nor on OpenBLAS, threads or the
- * instruction set, because every product is computed row by row (worker/nn/rowwise/tile.h).
+ * instruction set, because every product is computed row by row (worker/nn/product/tile.h).
  *
  * The caller owns requests and their tokens; nothing of them is kept but the current path's ids.
  */

@@ -1,49 +1,150 @@
 /*
- * One head of one sequence at a time, a tile of queries against all keys up to the tile's end: two
- * matrix products around a softmax over rows. The products read the packed rows in place, with the
- * leading dimension of qkv, so nothing is copied.
+ * One group of one sequence at a time: its keys and values are laid out once for
+ * worker/nn/product/tile.h, then each query head walks over tiles of queries, which meet all keys
+ * up to the tile's end: two matrix products around a softmax over rows.
  *
- * The backward pass walks the tiles from the last to the first. The last tile covers every key, so
- * it can write dk and dv (beta 0) and the others add; the other query heads of a group add to what
- * its first head wrote.
+ * Queries are scaled by 1 / sqrt(D) as they are copied, so that the products need no factor. Chains
+ * run over D, over keys from position 0, and in the gradients of keys and values over the queries
+ * of the group's first head, then of its next one. Groups are shared out to threads, each with its
+ * own part of the scratch.
  */
 #include "worker/nn/attention.h"
 
-#include "worker/nn/gemm.h"
+#include <string.h>
+
+#include "worker/nn/product/pack.h"
+#include "worker/nn/product/tile.h"
+#include "worker/nn/threads.h"
 #include "worker/nn/vec.h"
+
+#define BLOCK PACK_COLS_MAX /* keys of one panel */
+#define APART TILE_COLS     /* keeps rows of scores off one another's places in the nearest cache */
+
+static size_t round_up(size_t n, size_t step)
+{
+    return (n + step - 1) / step * step;
+}
+
+/* Columns of a head's rows, padded for the tiles. */
+static size_t padded(const struct attention_dims *dims)
+{
+    return round_up(dims->dim, TILE_COLS);
+}
+
+static size_t score_ld(const struct attention_dims *dims)
+{
+    return round_up(dims->tokens, BLOCK) + APART;
+}
+
+/* What one thread works on: a group's operands, then a tile's. Turned ones are panels of BLOCK
+ * positions, (D, BLOCK) each; the others have rows `padded` wide. */
+struct desk {
+    real *keys_turned;
+    real *values;
+    real *values_turned; /* this and what follows: the backward pass alone */
+    real *keys;
+    real *d_keys;
+    real *d_values;
+    real *q; /* of a tile, scaled */
+    real *dout;
+    real *out; /* of a tile: the result before it is copied to its place */
+    real *s;   /* rows score_ld() apart */
+    real *ds;
+};
+
+static size_t desk_size(const struct attention_dims *dims)
+{
+    size_t turned = round_up(dims->tokens, BLOCK) * dims->dim;
+    size_t rows = dims->tokens * padded(dims), tile = ATTENTION_TILE * padded(dims);
+
+    return round_up(2 * turned + 4 * rows + 3 * tile + 2 * ATTENTION_TILE * score_ld(dims),
+                    TILE_COLS);
+}
+
+static struct desk desk_at(real *scratch, const struct attention_dims *dims)
+{
+    size_t turned = round_up(dims->tokens, BLOCK) * dims->dim;
+    size_t rows = dims->tokens * padded(dims), tile = ATTENTION_TILE * padded(dims);
+    struct desk d;
+
+    d.keys_turned = scratch;
+    d.values_turned = d.keys_turned + turned;
+    d.values = d.values_turned + turned;
+    d.keys = d.values + rows;
+    d.d_keys = d.keys + rows;
+    d.d_values = d.d_keys + rows;
+    d.q = d.d_values + rows;
+    d.dout = d.q + tile;
+    d.out = d.dout + tile;
+    d.s = d.out + tile;
+    d.ds = d.s + ATTENTION_TILE * score_ld(dims);
+    return d;
+}
 
 size_t attention_scratch(const struct attention_dims *dims)
 {
-    return 2 * ATTENTION_TILE * (dims->tokens + NN_LANES);
+    return desk_size(dims);
 }
 
-/* Where one head of one sequence is in the packed rows. */
-struct head {
+/* Where one group of one sequence is in the packed rows. */
+struct group {
     size_t row;   /* the sequence's first row */
-    size_t index; /* the query head */
-    size_t q;     /* columns of qkv */
-    size_t k;
+    size_t head;  /* the first query head */
+    size_t share; /* query heads of the group */
+    size_t k;     /* columns of qkv */
     size_t v;
     size_t ld; /* of qkv */
 };
 
-static struct head head_at(const struct attention_dims *dims, size_t b, size_t h)
+static struct group group_at(const struct attention_dims *dims, size_t i)
 {
-    size_t d = dims->dim;
-    size_t group = h / (dims->heads / dims->groups);
+    size_t d = dims->dim, g = i % dims->groups, share = dims->heads / dims->groups;
 
-    return (struct head){
-        .row = b * dims->tokens,
-        .index = h,
-        .q = h * d,
-        .k = (dims->heads + group) * d,
-        .v = (dims->heads + dims->groups + group) * d,
+    return (struct group){
+        .row = i / dims->groups * dims->tokens,
+        .head = g * share,
+        .share = share,
+        .k = (dims->heads + g) * d,
+        .v = (dims->heads + dims->groups + g) * d,
         .ld = (dims->heads + 2 * dims->groups) * d,
     };
 }
 
-/* Row i of s (rows end apart) holds scores of query first + i: softmax over keys 0 .. first + i,
- * zeros beyond. */
+/* Positions 0 .. n - 1 of one head as panels of BLOCK positions. */
+static void turn_rows(real *restrict to, const real *restrict from, size_t ld, size_t n, size_t d)
+{
+    for (size_t at = 0; at < n; at += BLOCK)
+        pack_turned(to + at * d, BLOCK, from + at * ld, ld, n - at < BLOCK ? n - at : BLOCK, d);
+}
+
+/* n rows of one head to rows `wide` apart; columns beyond d are zero. */
+static void copy_rows(real *restrict to, size_t wide, const real *restrict from, size_t ld,
+                      size_t n, size_t d)
+{
+    for (size_t r = 0; r < n; r++) {
+        memcpy(to + r * wide, from + r * ld, d * sizeof(real));
+        memset(to + r * wide + d, 0, (wide - d) * sizeof(real));
+    }
+}
+
+NN_BODY void scale_rows_body(real *restrict to, size_t to_ld, const real *restrict from,
+                             size_t from_ld, real scale, const size_t n[2])
+{
+    for (size_t r = 0; r < n[0]; r++)
+        for (size_t i = 0; i < n[1]; i++)
+            to[r * to_ld + i] = from[r * from_ld + i] * scale;
+}
+
+/* to = scale from, for n[0] rows of n[1] columns. */
+static void scale_rows(real *restrict to, size_t to_ld, const real *restrict from, size_t from_ld,
+                       real scale, const size_t n[2]);
+NN_KERNEL(scale_rows,
+          (real *restrict to, size_t to_ld, const real *restrict from, size_t from_ld, real scale,
+           const size_t n[2]),
+          (to, to_ld, from, from_ld, scale, n))
+
+/* One row of scores against n_keys keys to weights, zeros beyond. Returns the logarithm of the sum
+ * of exponentials. */
 NN_BODY real softmax_row(real *restrict s, size_t n_keys, size_t end)
 {
     real acc[NN_LANES] = {0};
@@ -68,142 +169,202 @@ NN_BODY real softmax_row(real *restrict s, size_t n_keys, size_t end)
     return m + (real)elementary_log((double)sum);
 }
 
-NN_BODY void softmax_tile_body(real *restrict s, real *restrict lse, size_t lse_step, size_t first,
-                               size_t rows, size_t end)
+/* Row i of s holds the scores of query first + i against keys 0 .. first + i. */
+NN_BODY void softmax_tile_body(real *restrict s, size_t ld, real *restrict lse, size_t lse_step,
+                               size_t first, size_t rows)
 {
     for (size_t i = 0; i < rows; i++)
-        lse[i * lse_step] = softmax_row(s + i * end, first + i + 1, end);
+        lse[i * lse_step] = softmax_row(s + i * ld, first + i + 1, first + rows);
 }
 
-static void softmax_tile(real *restrict s, real *restrict lse, size_t lse_step, size_t first,
-                         size_t rows, size_t end);
+static void softmax_tile(real *restrict s, size_t ld, real *restrict lse, size_t lse_step,
+                         size_t first, size_t rows);
 NN_KERNEL(softmax_tile,
-          (real *restrict s, real *restrict lse, size_t lse_step, size_t first, size_t rows,
-           size_t end),
-          (s, lse, lse_step, first, rows, end))
+          (real *restrict s, size_t ld, real *restrict lse, size_t lse_step, size_t first,
+           size_t rows),
+          (s, ld, lse, lse_step, first, rows))
+
+/* What the passes over groups share. */
+struct pass {
+    const struct attention_dims *dims;
+    const real *qkv;
+    real *scratch;
+    real *out;        /* forward */
+    real *lse;        /* forward */
+    const real *kept; /* backward: out of the forward pass, and its lse */
+    const real *kept_lse;
+    const real *dout;
+    real *dqkv;
+    real scale; /* 1 / sqrt(D) */
+};
+
+/* s = q k for `rows` rows of a tile and the keys before `end`; keys up to the end of the last block
+ * get scores, too, which nothing reads. */
+static void score_keys(real *s, const real *rows_at, size_t wide, const real *keys_turned,
+                       size_t rows, size_t end, const struct attention_dims *dims)
+{
+    for (size_t key = 0; key < end; key += BLOCK)
+        tile_multiply(s + key, score_ld(dims), false, tile_plain(rows_at, wide),
+                      (struct tile_panel){keys_turned + key * dims->dim, BLOCK}, rows, BLOCK,
+                      dims->dim);
+}
+
+static void head_forward(const struct pass *p, const struct desk *desk, const struct group *g,
+                         size_t head)
+{
+    const struct attention_dims *dims = p->dims;
+    size_t d = dims->dim, width = dims->heads * d, wide = padded(dims), ld = score_ld(dims);
+
+    for (size_t first = 0; first < dims->tokens; first += ATTENTION_TILE) {
+        size_t rows = dims->tokens - first < ATTENTION_TILE ? dims->tokens - first : ATTENTION_TILE;
+        size_t at = g->row + first, end = first + rows;
+        scale_rows(desk->q, wide, p->qkv + at * g->ld + head * d, g->ld, p->scale,
+                   (const size_t[]){rows, d});
+        score_keys(desk->s, desk->q, wide, desk->keys_turned, rows, end, dims);
+        softmax_tile(desk->s, ld, p->lse + at * dims->heads + head, dims->heads, first, rows);
+        tile_multiply(desk->out, wide, false, tile_plain(desk->s, ld),
+                      (struct tile_panel){desk->values, wide}, rows, wide, end);
+        scale_rows(p->out + at * width + head * d, width, desk->out, wide, 1,
+                   (const size_t[]){rows, d});
+    }
+}
+
+static void groups_forward(void *ctx, size_t from, size_t to, int thread)
+{
+    const struct pass *p = ctx;
+    const struct attention_dims *dims = p->dims;
+    struct desk desk = desk_at(p->scratch + (size_t)thread * desk_size(dims), dims);
+
+    for (size_t i = from; i < to; i++) {
+        struct group g = group_at(dims, i);
+        const real *base = p->qkv + g.row * g.ld;
+        turn_rows(desk.keys_turned, base + g.k, g.ld, dims->tokens, dims->dim);
+        copy_rows(desk.values, padded(dims), base + g.v, g.ld, dims->tokens, dims->dim);
+        for (size_t h = 0; h < g.share; h++)
+            head_forward(p, &desk, &g, g.head + h);
+    }
+}
 
 void attention_forward(real *restrict out, real *restrict lse, const real *restrict qkv,
                        real *restrict scratch, const struct attention_dims *dims)
 {
-    size_t d = dims->dim, t = dims->tokens, width = dims->heads * d;
-    real scale = (real)(1.0 / sqrt((double)d));
+    struct pass p = {.dims = dims,
+                     .qkv = qkv,
+                     .scratch = scratch,
+                     .out = out,
+                     .lse = lse,
+                     .scale = (real)(1.0 / sqrt((double)dims->dim))};
 
-    for (size_t bh = 0; bh < dims->batch * dims->heads; bh++) {
-        struct head hd = head_at(dims, bh / dims->heads, bh % dims->heads);
-        const real *base = qkv + hd.row * hd.ld;
-        for (size_t first = 0; first < t; first += ATTENTION_TILE) {
-            size_t rows = t - first < ATTENTION_TILE ? t - first : ATTENTION_TILE;
-            size_t end = first + rows;
-            const real *q = base + first * hd.ld + hd.q;
-            size_t at = hd.row + first;
-            gemm(scratch, end, 0, scale, gemm_plain(q, hd.ld), gemm_turned(base + hd.k, hd.ld),
-                 rows, end, d);
-            softmax_tile(scratch, lse + at * dims->heads + hd.index, dims->heads, first, rows, end);
-            gemm(out + at * width + hd.index * d, width, 0, 1, gemm_plain(scratch, end),
-                 gemm_plain(base + hd.v, hd.ld), rows, d, end);
-        }
-    }
+    nn_parallel(dims->batch * dims->groups, groups_forward, &p);
 }
 
-/* p from scores and lse; ds from p, dp and delta. Both (rows, end), masked part zero. */
-NN_BODY void softmax_tile_backward_body(real *restrict p, real *restrict ds,
+/* p from scores and lse; ds from p, dp (in ds) and delta; the masked part becomes zero. */
+NN_BODY void softmax_tile_backward_body(real *restrict p, real *restrict ds, size_t ld,
                                         const real *restrict lse, size_t lse_step,
-                                        const real *restrict delta, size_t first, size_t rows,
-                                        size_t end)
+                                        const real *restrict delta, size_t first, size_t rows)
 {
     for (size_t i = 0; i < rows; i++) {
-        real *restrict pi = p + i * end;
-        real *restrict di = ds + i * end;
+        real *restrict pi = p + i * ld;
+        real *restrict di = ds + i * ld;
         real l = lse[i * lse_step], e = delta[i];
         size_t n_keys = first + i + 1;
         for (size_t j = 0; j < n_keys; j++) {
             pi[j] = nn_exp(pi[j] - l);
             di[j] = pi[j] * (di[j] - e);
         }
-        for (size_t j = n_keys; j < end; j++) {
+        for (size_t j = n_keys; j < first + rows; j++) {
             pi[j] = 0;
             di[j] = 0;
         }
     }
 }
 
-static void softmax_tile_backward(real *restrict p, real *restrict ds, const real *restrict lse,
-                                  size_t lse_step, const real *restrict delta, size_t first,
-                                  size_t rows, size_t end);
+static void softmax_tile_backward(real *restrict p, real *restrict ds, size_t ld,
+                                  const real *restrict lse, size_t lse_step,
+                                  const real *restrict delta, size_t first, size_t rows);
 NN_KERNEL(softmax_tile_backward,
-          (real *restrict p, real *restrict ds, const real *restrict lse, size_t lse_step,
-           const real *restrict delta, size_t first, size_t rows, size_t end),
-          (p, ds, lse, lse_step, delta, first, rows, end))
+          (real *restrict p, real *restrict ds, size_t ld, const real *restrict lse,
+           size_t lse_step, const real *restrict delta, size_t first, size_t rows),
+          (p, ds, ld, lse, lse_step, delta, first, rows))
 
-/* The pointers of one head that the backward tile needs. */
-struct head_gradient {
-    struct head head;
-    const real *qkv; /* the sequence's rows */
-    real *dqkv;
-    const real *out; /* rows `width` apart, at this head's columns */
-    const real *dout;
-    const real *lse; /* rows `heads` apart */
-    size_t width;
-    size_t heads;
-    size_t dim;
-    bool writes_group; /* the first query head of its group writes dk and dv, the others add */
-};
-
-/* Gradients of one tile of queries. `last`: this is the first tile that is computed. delta_i is
- * dout_i out_i, which equals the sum over j of p_ij dp_ij. */
-static void tile_backward(const struct head_gradient *g, real *restrict scratch, size_t first,
-                          size_t rows, bool last)
+/* Copies the tile's queries and dout, and computes p and ds. delta_i is dout_i out_i, which equals
+ * the sum over j of p_ij dp_ij. */
+static void tile_weights(const struct pass *p, const struct desk *desk, const struct group *g,
+                         size_t head, size_t first, size_t rows)
 {
-    const struct head *hd = &g->head;
-    size_t end = first + rows, d = g->dim;
-    real scale = (real)(1.0 / sqrt((double)d));
-    real *p = scratch, *ds = scratch + rows * end;
+    const struct attention_dims *dims = p->dims;
+    size_t d = dims->dim, width = dims->heads * d, wide = padded(dims), at = g->row + first;
+    const real *dout = p->dout + at * width + head * d;
     real delta[ATTENTION_TILE];
-    const real *q = g->qkv + first * hd->ld + hd->q;
-    const real *dout = g->dout + first * g->width;
-    /* Tiles go from the last to the first, and the last one covers every key. */
-    real beta = last && g->writes_group ? 0 : 1;
 
+    memset(desk->q, 0, rows * wide * sizeof(real));
+    scale_rows(desk->q, wide, p->qkv + at * g->ld + head * d, g->ld, p->scale,
+               (const size_t[]){rows, d});
+    copy_rows(desk->dout, wide, dout, width, rows, d);
     for (size_t i = 0; i < rows; i++)
-        delta[i] = vec_dot(dout + i * g->width, g->out + (first + i) * g->width, d);
-    gemm(p, end, 0, scale, gemm_plain(q, hd->ld), gemm_turned(g->qkv + hd->k, hd->ld), rows, end,
-         d);
-    gemm(ds, end, 0, 1, gemm_plain(dout, g->width), gemm_turned(g->qkv + hd->v, hd->ld), rows, end,
-         d);
-    softmax_tile_backward(p, ds, g->lse + first * g->heads, g->heads, delta, first, rows, end);
-    gemm(g->dqkv + hd->v, hd->ld, beta, 1, gemm_turned(p, end), gemm_plain(dout, g->width), end, d,
-         rows);
-    gemm(g->dqkv + hd->k, hd->ld, beta, scale, gemm_turned(ds, end), gemm_plain(q, hd->ld), end, d,
-         rows);
-    gemm(g->dqkv + first * hd->ld + hd->q, hd->ld, 0, scale, gemm_plain(ds, end),
-         gemm_plain(g->qkv + hd->k, hd->ld), rows, d, end);
+        delta[i] = vec_dot(dout + i * width, p->kept + (at + i) * width + head * d, d);
+    score_keys(desk->s, desk->q, wide, desk->keys_turned, rows, first + rows, dims);
+    score_keys(desk->ds, desk->dout, wide, desk->values_turned, rows, first + rows, dims);
+    softmax_tile_backward(desk->s, desk->ds, score_ld(dims), p->kept_lse + at * dims->heads + head,
+                          dims->heads, delta, first, rows);
+}
+
+static void head_backward(const struct pass *p, const struct desk *desk, const struct group *g,
+                          size_t head)
+{
+    const struct attention_dims *dims = p->dims;
+    size_t wide = padded(dims), ld = score_ld(dims);
+
+    for (size_t first = 0; first < dims->tokens; first += ATTENTION_TILE) {
+        size_t rows = dims->tokens - first < ATTENTION_TILE ? dims->tokens - first : ATTENTION_TILE;
+        size_t at = g->row + first, end = first + rows;
+        tile_weights(p, desk, g, head, first, rows);
+        tile_multiply(desk->d_values, wide, true, tile_turned(desk->s, ld),
+                      (struct tile_panel){desk->dout, wide}, end, wide, rows);
+        tile_multiply(desk->d_keys, wide, true, tile_turned(desk->ds, ld),
+                      (struct tile_panel){desk->q, wide}, end, wide, rows);
+        tile_multiply(desk->out, wide, false, tile_plain(desk->ds, ld),
+                      (struct tile_panel){desk->keys, wide}, rows, wide, end);
+        scale_rows(p->dqkv + at * g->ld + head * dims->dim, g->ld, desk->out, wide, p->scale,
+                   (const size_t[]){rows, dims->dim});
+    }
+}
+
+static void groups_backward(void *ctx, size_t from, size_t to, int thread)
+{
+    const struct pass *p = ctx;
+    const struct attention_dims *dims = p->dims;
+    size_t d = dims->dim, t = dims->tokens, wide = padded(dims);
+    struct desk desk = desk_at(p->scratch + (size_t)thread * desk_size(dims), dims);
+
+    for (size_t i = from; i < to; i++) {
+        struct group g = group_at(dims, i);
+        const real *base = p->qkv + g.row * g.ld;
+        real *d_base = p->dqkv + g.row * g.ld;
+        turn_rows(desk.keys_turned, base + g.k, g.ld, t, d);
+        turn_rows(desk.values_turned, base + g.v, g.ld, t, d);
+        copy_rows(desk.keys, wide, base + g.k, g.ld, t, d);
+        memset(desk.d_keys, 0, t * wide * sizeof(real));
+        memset(desk.d_values, 0, t * wide * sizeof(real));
+        for (size_t h = 0; h < g.share; h++)
+            head_backward(p, &desk, &g, g.head + h);
+        scale_rows(d_base + g.k, g.ld, desk.d_keys, wide, 1, (const size_t[]){t, d});
+        scale_rows(d_base + g.v, g.ld, desk.d_values, wide, 1, (const size_t[]){t, d});
+    }
 }
 
 void attention_backward(real *restrict dqkv, const real *restrict dout, const real *restrict out,
                         const real *restrict lse, const real *restrict qkv, real *restrict scratch,
                         const struct attention_dims *dims)
 {
-    size_t d = dims->dim, t = dims->tokens, width = dims->heads * d;
-    size_t n_tiles = (t + ATTENTION_TILE - 1) / ATTENTION_TILE;
+    struct pass p = {.dims = dims,
+                     .qkv = qkv,
+                     .scratch = scratch,
+                     .kept_lse = lse,
+                     .kept = out,
+                     .dout = dout,
+                     .dqkv = dqkv,
+                     .scale = (real)(1.0 / sqrt((double)dims->dim))};
 
-    for (size_t bh = 0; bh < dims->batch * dims->heads; bh++) {
-        struct head hd = head_at(dims, bh / dims->heads, bh % dims->heads);
-        struct head_gradient g = {
-            .head = hd,
-            .qkv = qkv + hd.row * hd.ld,
-            .dqkv = dqkv + hd.row * hd.ld,
-            .out = out + hd.row * width + hd.index * d,
-            .dout = dout + hd.row * width + hd.index * d,
-            .lse = lse + hd.row * dims->heads + hd.index,
-            .width = width,
-            .heads = dims->heads,
-            .dim = d,
-            .writes_group = hd.index % (dims->heads / dims->groups) == 0,
-        };
-        for (size_t tile = n_tiles; tile-- > 0;) {
-            size_t first = tile * ATTENTION_TILE;
-            size_t rows = t - first < ATTENTION_TILE ? t - first : ATTENTION_TILE;
-            tile_backward(&g, scratch, first, rows, tile == n_tiles - 1);
-        }
-    }
+    nn_parallel(dims->batch * dims->groups, groups_backward, &p);
 }

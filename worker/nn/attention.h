@@ -30,9 +30,10 @@ struct attention_dims {
     size_t dim;    /* D */
 };
 
-/* Elements of the scratch that both passes need. */
+/* Elements of the scratch that both passes need for each thread; tokens and dim of dims count. */
 size_t attention_scratch(const struct attention_dims *dims);
 
+/* scratch: for nn_threads() threads. */
 void attention_forward(real *restrict out, real *restrict lse, const real *restrict qkv,
                        real *restrict scratch, const struct attention_dims *dims);
 /* Overwrites dqkv, which has no other source of gradient. */

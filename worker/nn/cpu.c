@@ -11,7 +11,11 @@
 #include <string.h>
 
 static const char *const NAMES[] = {
-    [NN_CPU_BASELINE] = "baseline", [NN_CPU_AVX2] = "avx2", [NN_CPU_AVX512] = "avx512"};
+    [NN_CPU_BASELINE] = "baseline",
+    [NN_CPU_NEON] = "neon",
+    [NN_CPU_AVX2] = "avx2",
+    [NN_CPU_AVX512] = "avx512",
+};
 
 static enum nn_cpu machine(void)
 {
@@ -23,6 +27,9 @@ static enum nn_cpu machine(void)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return NN_CPU_AVX2;
 #endif
+#ifdef __aarch64__
+    return NN_CPU_NEON;
+#endif
     return NN_CPU_BASELINE;
 }
 
@@ -31,8 +38,9 @@ static enum nn_cpu choose(void)
     enum nn_cpu best = machine();
     const char *wish = getenv("PREREG_CPU");
 
+    /* Between the baseline and NEON there are only other machines' sets. */
     for (int i = 0; wish != NULL && i < (int)best; i++)
-        if (strcmp(wish, NAMES[i]) == 0)
+        if (strcmp(wish, NAMES[i]) == 0 && (i == NN_CPU_BASELINE || best != NN_CPU_NEON))
             return (enum nn_cpu)i;
     return best;
 }
@@ -41,10 +49,11 @@ int nn_cpu_check(struct err *err)
 {
     const char *wish = getenv("PREREG_CPU");
 
-    for (int i = NN_CPU_BASELINE; i <= NN_CPU_AVX512; i++)
+    for (int i = NN_CPU_BASELINE; i <= NN_CPU_NEON; i++)
         if (wish == NULL || wish[0] == '\0' || strcmp(wish, NAMES[i]) == 0)
             return 0;
-    return err_set(err, ERR_USAGE, "PREREG_CPU=%.40s: expected baseline, avx2 or avx512", wish);
+    return err_set(err, ERR_USAGE, "PREREG_CPU=%.40s: expected baseline, avx2, avx512 or neon",
+                   wish);
 }
 
 /* Threads that ask at the same time compute the same answer, so no lock is needed. */

@@ -1,20 +1,20 @@
 /*
  * The instruction set that the elementwise kernels use, chosen once at the first question: the
- * machine's best of three, or less where the environment's PREREG_CPU says baseline, avx2 or
- * avx512.
+ * machine's best, or less where the environment's PREREG_CPU names a lower one. It never shows in a
+ * result (docs/arithmetic.md).
  */
 #ifndef WORKER_NN_CPU_H
 #define WORKER_NN_CPU_H
 
 #include "base/err.h"
 
-enum nn_cpu { NN_CPU_BASELINE, NN_CPU_AVX2, NN_CPU_AVX512 };
+enum nn_cpu { NN_CPU_BASELINE, NN_CPU_AVX2, NN_CPU_AVX512, NN_CPU_NEON };
 
 /* The choice; the same for the life of the process. */
 enum nn_cpu nn_cpu(void);
-/* ERR_USAGE when PREREG_CPU is not one of the three. */
+/* ERR_USAGE when PREREG_CPU is not one of their names. */
 int nn_cpu_check(struct err *err) MUST_CHECK;
-/* "baseline", "avx2", "avx512" */
+/* "baseline", "avx2", "avx512", "neon" */
 const char *nn_cpu_text(enum nn_cpu cpu);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Maps views to CBLAS calls, sgemm or dgemm by the number type of the build (worker/nn/real.h). An
- * empty product (m or n is 0) has nothing to write and returns early; k = 0 is passed on, since
+ * Maps operands to CBLAS calls, sgemm or dgemm by the number type of the build (worker/nn/real.h).
+ * An empty product (m or n is 0) has nothing to write and returns early; k = 0 is passed on, since
  * beta still applies.
  */
 #include "worker/nn/gemm.h"
@@ -11,20 +11,21 @@
 
 #include "worker/nn/cpu.h"
 
-void gemm(real *c, size_t ldc, real beta, real alpha, struct gemm_view a, struct gemm_view b,
-          size_t m, size_t n, size_t k)
+void gemm(real *c, size_t ldc, bool add, struct matrix a, struct matrix b, size_t m, size_t n,
+          size_t k)
 {
+    real beta = add;
     CBLAS_TRANSPOSE ta = a.transposed ? CblasTrans : CblasNoTrans;
     CBLAS_TRANSPOSE tb = b.transposed ? CblasTrans : CblasNoTrans;
 
     if (m == 0 || n == 0)
         return;
 #ifdef NN_F64
-    cblas_dgemm(CblasRowMajor, ta, tb, (blasint)m, (blasint)n, (blasint)k, alpha, a.at,
-                (blasint)a.ld, b.at, (blasint)b.ld, beta, c, (blasint)ldc);
+    cblas_dgemm(CblasRowMajor, ta, tb, (blasint)m, (blasint)n, (blasint)k, 1, a.at, (blasint)a.ld,
+                b.at, (blasint)b.ld, beta, c, (blasint)ldc);
 #else
-    cblas_sgemm(CblasRowMajor, ta, tb, (blasint)m, (blasint)n, (blasint)k, alpha, a.at,
-                (blasint)a.ld, b.at, (blasint)b.ld, beta, c, (blasint)ldc);
+    cblas_sgemm(CblasRowMajor, ta, tb, (blasint)m, (blasint)n, (blasint)k, 1, a.at, (blasint)a.ld,
+                b.at, (blasint)b.ld, beta, c, (blasint)ldc);
 #endif
 }
 

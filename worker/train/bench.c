@@ -16,7 +16,7 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "worker/nn/gemm.h"
+#include "worker/nn/threads.h"
 #include "worker/train/memory.h"
 #include "worker/train/trainer.h"
 
@@ -58,6 +58,10 @@ int bench_options_read(int argc, char **argv, struct bench_options *out, struct 
     *out = (struct bench_options){.what = BUILTINS[0].name, .threads = 1, .steps = 10};
     for (int i = 0; i < argc; i++) {
         size_t k = 0;
+        if (strcmp(argv[i], "--openblas") == 0) {
+            out->products = PRODUCTS_OPENBLAS;
+            continue;
+        }
         if (strcmp(argv[i], "--json") == 0) {
             out->json = true;
             continue;
@@ -278,7 +282,10 @@ int bench_run(const struct bench_options *opt, FILE *out, struct err *err)
     rc = check_size(&train, err);
     if (rc < 0)
         return rc;
-    gemm_set_threads((int)opt->threads);
+    rc = nn_threads_start((int)opt->threads, err);
+    if (rc < 0)
+        return rc;
+    product_choose(opt->products, (int)opt->threads);
     result.planned_bytes = trainer_bytes(&train);
     make_data(&data, &result.model, result.batch);
     rc = trainer_init(&trainer, &train, &data, err);
@@ -286,5 +293,6 @@ int bench_run(const struct bench_options *opt, FILE *out, struct err *err)
         rc = measure(&trainer, &result, err);
     trainer_release(&trainer);
     train_data_release(&data);
+    nn_threads_stop();
     return rc < 0 ? rc : bench_print(&result, opt->json, out, err);
 }

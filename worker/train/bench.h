@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "worker/model/config.h"
 #include "worker/nn/pass_clock.h"
+#include "worker/nn/product/product.h"
 
 #define BENCH_STEPS_MAX 10000
 
@@ -25,6 +26,7 @@ struct bench_options {
     int64_t context;  /* 0: the model's own */
     int64_t threads;
     int64_t steps;
+    enum product_kind products; /* of the step; the ceiling is always OpenBLAS's */
     bool json;
 };
 

@@ -100,17 +100,17 @@ void bench_ceiling_free(struct bench_ceiling *c)
 }
 
 /* which: 0 forward, 1 the input's gradient, 2 the weight's. */
-static void product(struct bench_ceiling *c, const struct shape *s, int which)
+static void sgemm(struct bench_ceiling *c, const struct shape *s, int which)
 {
     if (which == 0)
-        gemm(c->c, s->out, 0, 1, gemm_plain(c->a, s->in), gemm_turned(c->b, s->in), s->n, s->out,
-             s->in);
+        gemm(c->c, s->out, false, matrix_plain(c->a, s->in), matrix_turned(c->b, s->in), s->n,
+             s->out, s->in);
     else if (which == 1)
-        gemm(c->a, s->in, 0, 1, gemm_plain(c->c, s->out), gemm_plain(c->b, s->in), s->n, s->in,
+        gemm(c->a, s->in, false, matrix_plain(c->c, s->out), matrix_plain(c->b, s->in), s->n, s->in,
              s->out);
     else
-        gemm(c->b, s->in, 0, 1, gemm_turned(c->c, s->out), gemm_plain(c->a, s->in), s->out, s->in,
-             s->n);
+        gemm(c->b, s->in, false, matrix_turned(c->c, s->out), matrix_plain(c->a, s->in), s->out,
+             s->in, s->n);
 }
 
 void bench_ceiling_round(struct bench_ceiling *c)
@@ -120,9 +120,9 @@ void bench_ceiling_round(struct bench_ceiling *c)
     for (size_t i = 0; i < c->n_shapes; i++) {
         struct shape *s = &c->shapes[i];
         for (int which = 0; which < 3; which++) {
-            product(c, s, which); /* its operands come into the caches */
+            sgemm(c, s, which); /* its operands come into the caches */
             int64_t begin = pass_clock_now_ns(c->clock);
-            product(c, s, which);
+            sgemm(c, s, which);
             s->seconds[which][c->rounds] = (double)(pass_clock_now_ns(c->clock) - begin) * 1e-9;
         }
     }

@@ -10,6 +10,7 @@
 #include "base/xalloc.h"
 #include "worker/nn/cpu.h"
 #include "worker/nn/gemm.h"
+#include "worker/nn/product/product.h"
 #include "worker/train/bench.h"
 
 #define BENCH_SCHEMA 1
@@ -90,6 +91,7 @@ static int print_json(const struct bench_result *r, FILE *out, struct err *err)
     json_put_int(obj, "batch", r->batch);
     json_put_int(obj, "threads", r->threads);
     json_put_string(obj, "blas", gemm_blas_text());
+    json_put_string(obj, "products", product_text());
     json_put_string(obj, "kernels", nn_cpu_text(nn_cpu()));
     json_put_int(obj, "n", r->n);
     json_put_string(obj, "clock", cpu_time ? "processor" : "wall");
@@ -125,7 +127,7 @@ static void print_text(const struct bench_result *r, FILE *out)
                   cfg->experts);
     (void)fprintf(out, "step        %lld x %d tokens, %lld thread%s, kernels %s, %s\n",
                   (long long)r->batch, cfg->context, (long long)r->threads,
-                  r->threads == 1 ? "" : "s", nn_cpu_text(nn_cpu()), gemm_blas_text());
+                  r->threads == 1 ? "" : "s", nn_cpu_text(nn_cpu()), product_text());
     (void)fprintf(out, "training    %.0f tokens/s (median of %lld, %.0f to %.0f)\n", wall.median,
                   (long long)r->n, wall.low, wall.high);
     if (r->threads == 1)

@@ -90,7 +90,7 @@ int train_describe(const struct worker_task *task, FILE *out, struct err *err)
     if (faults.n == 0) {
         train_result_metric_names(&opt, add_metric, &d);
         describe_facts(task, &opt, &need, &d);
-        if (gemm_is_narrow())
+        if (opt.products == PRODUCTS_OPENBLAS && gemm_is_narrow())
             description_note(
                 &d, "OpenBLAS's core here is of AVX2 and the processor has AVX-512: about half the "
                     "speed; OPENBLAS_CORETYPE = \"SkylakeX\" in the stage's env (locked: results "

@@ -13,6 +13,7 @@
 
 #include "base/files/file.h"
 #include "worker/data/shard.h"
+#include "worker/nn/threads.h"
 #include "worker/train/checkpoint/checkpoint_image.h"
 #include "worker/train/data.h"
 
@@ -96,10 +97,12 @@ double memory_corpus_of_data(const struct train_data *data)
 void memory_need_of(const struct train_options *opt, double corpus, int threads,
                     struct memory_need *out)
 {
+    int more = threads - nn_threads(); /* those that run are in trainer_bytes() */
     double parameters = sizeof(real) * (double)model_config_total(&opt->model);
 
     *out = (struct memory_need){
         .trainer = PROCESS_BYTES + THREAD_BYTES * (threads - 1) +
+                   (more > 0 ? more * run_thread_bytes(&opt->model) : 0.0) +
                    (1.0 + ALLOWANCE) * trainer_bytes(opt) +
                    sizeof(struct step_record) * (double)opt->steps,
         .corpus = corpus,

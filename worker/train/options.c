@@ -19,6 +19,7 @@
 #define TRY_VAL_TOKENS     4096 /* of a source, in a try */
 
 static const char *const CONTRACTS[CONTRACT_NR] = {"fixed", "active", "total"};
+static const char *const PRODUCTS[PRODUCTS_NR] = {"fixed", "openblas"};
 static const char *const SCHEDULES[SCHEDULE_NR] = {"cosine", "wsd", "constant"};
 
 void train_options_read_horizon(struct params *p, struct train_options *opt)
@@ -193,6 +194,16 @@ static void read_router(struct params *p, struct train_options *opt)
             params_fault(p, only_moe[i], "needs experts");
 }
 
+enum product_kind train_options_products(const struct worker_task *task)
+{
+    const cJSON *value = task->params == NULL ? NULL : json_member(task->params, "products");
+
+    for (int i = 0; i < PRODUCTS_NR && cJSON_IsString(value); i++)
+        if (strcmp(value->valuestring, PRODUCTS[i]) == 0)
+            return (enum product_kind)i;
+    return PRODUCTS_FIXED;
+}
+
 static void read_evaluation(struct params *p, struct train_options *opt)
 {
     opt->has_target = params_has(p, "target_loss");
@@ -202,6 +213,8 @@ static void read_evaluation(struct params *p, struct train_options *opt)
     opt->val_tokens = params_int(p, "val_tokens", 1, TOKENS_MAX, 65536);
     opt->eval_every = params_int(p, "eval_every", 0, TOKENS_MAX, 0);
     opt->val_curve = opt->eval_every > 0;
+    opt->products =
+        (enum product_kind)params_choice(p, "products", PRODUCTS, PRODUCTS_NR, PRODUCTS_FIXED);
     opt->resume_any_core = params_bool(p, "resume_any_core", false);
     if (opt->stop_at_target && !opt->has_target)
         params_fault(p, "stop_at_target", "needs target_loss");

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "worker/model/config.h"
+#include "worker/nn/product/product.h"
 #include "worker/report/params.h"
 #include "worker/report/task.h"
 #include "worker/train/schedule.h"
@@ -60,6 +61,7 @@ struct train_options {
     int64_t val_tokens;  /* at most this many per source */
     int64_t eval_every;  /* steps; 0: at marks and the end only */
     bool val_curve;      /* eval_every was given: the evaluations are reported as a curve */
+    enum product_kind products;
     bool resume_any_core;
     bool solved; /* match was solved here; solved_ffn is the answer */
     int64_t solved_ffn;
@@ -70,6 +72,10 @@ struct train_options {
  * meaningful. */
 void train_options_read(const struct worker_task *task, struct train_options *opt,
                         struct param_faults *faults);
+
+/* The parameter `products` alone, before the rest is checked: what is not a known name counts as
+ * the default. */
+enum product_kind train_options_products(const struct worker_task *task);
 
 /* What the run costs, in tokens trained on: steps, and evaluations at a third of that. */
 double train_options_work(const struct train_options *opt);

@@ -14,7 +14,8 @@
 #include "base/clock.h"
 #include "base/xalloc.h"
 #include "worker/data/progress.h"
-#include "worker/nn/gemm.h"
+#include "worker/nn/product/product.h"
+#include "worker/nn/threads.h"
 #include "worker/report/events.h"
 #include "worker/report/result.h"
 #include "worker/report/stop.h"
@@ -91,8 +92,10 @@ static int resume(struct training_attempt *a, struct err *err)
 {
     bool found = false;
 
-    a->trainer.made_by = xasprintf("%s, %d %s", gemm_blas_text(), a->task->threads,
-                                   a->task->threads == 1 ? "thread" : "threads");
+    a->trainer.made_by = a->opt.products == PRODUCTS_OPENBLAS
+                             ? xasprintf("%s, %d thread%s", product_text(), a->task->threads,
+                                         a->task->threads == 1 ? "" : "s")
+                             : xstrdup(product_text());
     int rc = checkpoint_resume(&a->trainer, a->task, &a->schedule.run, &a->events, &found, err);
     if (rc == 0 && found)
         events_resumed(&a->events, a->trainer.step);
@@ -316,10 +319,12 @@ int train_run(const struct worker_task *task, struct err *err)
     int rc = events_open(&a.events, err);
     if (rc < 0)
         return rc;
-    gemm_set_threads(task->threads);
-    events_environment(&a.events, task->threads, gemm_blas_text());
+    product_choose(train_options_products(task), task->threads);
+    events_environment(&a.events, task->threads, product_text());
     events_section(&a.events, SECTION_SETUP);
-    rc = set_up(&a, err);
+    rc = nn_threads_start(task->threads, err);
+    if (rc == 0)
+        rc = set_up(&a, err);
     if (rc == 0)
         rc = run_steps(&a, err);
     progress_end(&a.shown);
@@ -330,5 +335,6 @@ int train_run(const struct worker_task *task, struct err *err)
     trainer_release(&a.trainer);
     train_data_release(&a.data);
     events_close(&a.events);
+    nn_threads_stop();
     return rc;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "worker/nn/cpu.h"
+#include "worker/nn/threads.h"
 #include "worker/report/result.h"
 #include "worker/report/stop.h"
 #include "worker/report/task.h"
@@ -126,6 +127,7 @@ int main(int argc, char **argv)
     }
     if (nn_cpu_check(&err) != 0)
         return finish(err.code, &err);
+    nn_flush_denormals();
     if (argc == 3 && strcmp(argv[1], "--describe") == 0)
         return describe(argv[2]);
     if (argc == 3 && strcmp(argv[1], "--count") == 0)

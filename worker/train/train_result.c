@@ -13,7 +13,7 @@
 #include "base/json/json.h"
 #include "base/xalloc.h"
 #include "worker/model/store.h"
-#include "worker/nn/gemm.h"
+#include "worker/nn/product/product.h"
 #include "worker/report/result.h"
 
 #define TRAIN_LOSS_TAIL 0.1 /* of the steps */
@@ -265,7 +265,7 @@ int train_result_write(const struct trainer *t, const struct train_evaluation *l
     /* Artifacts must exist before the result that names them. */
     int rc = save_model(t, &r, err);
     /* Now that saving has had its memory: the peak is one of the facts. */
-    result_fact_sheet(&r, task->threads, gemm_blas_text());
+    result_fact_sheet(&r, task->threads, product_text());
     if (rc == 0)
         rc = result_write(&r, err);
     result_release(&r);

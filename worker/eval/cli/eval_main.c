@@ -10,6 +10,7 @@
 #include "worker/eval/cli/plan.h"
 #include "worker/eval/cli/run.h"
 #include "worker/nn/cpu.h"
+#include "worker/nn/threads.h"
 #include "worker/report/result.h"
 #include "worker/report/stop.h"
 
@@ -92,6 +93,7 @@ int main(int argc, char **argv)
     }
     if (nn_cpu_check(&err) != 0)
         return finish(err.code, &err);
+    nn_flush_denormals();
     if (argc >= 2 && strcmp(argv[1], "--plan") == 0)
         return finish(plan(argc - 2, argv + 2, &err), &err);
     if (argc > 1 && strcmp(argv[1], "tasks") == 0)

@@ -14,7 +14,7 @@
 
 /* What outcomes follow from besides model, parameters and data; changed whenever a score or
  * the form of a line may change. */
-#define EVAL_ENGINE "prereg-eval 4"
+#define EVAL_ENGINE "prereg-eval 5"
 
 /* ERR_BUSY when asked to stop: what is done so far is on disk. */
 int eval_run(const struct worker_task *task, struct err *err) MUST_CHECK;

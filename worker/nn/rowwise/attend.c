@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "worker/nn/rowwise/tile.h"
+#include "worker/nn/product/tile.h"
 #include "worker/nn/vec.h"
 
 #define BATCH 48        /* rows, of one query head each, that walk over the keys together */
@@ -140,8 +140,8 @@ static void score(const struct batch *b)
     for (size_t key = 0; key < end; key += ATTEND_BLOCK) {
         while (reach(b, row) <= key)
             row++;
-        tile_multiply(b->s + row * b->ld + key, b->ld, false, (struct tile_view){b->q + row * d, d},
-                      (struct tile_view){b->keys + key * d, ATTEND_BLOCK}, b->rows - row,
+        tile_multiply(b->s + row * b->ld + key, b->ld, false, tile_plain(b->q + row * d, d),
+                      (struct tile_panel){b->keys + key * d, ATTEND_BLOCK}, b->rows - row,
                       ATTEND_BLOCK, d);
     }
 }
@@ -175,8 +175,8 @@ static void add_values(const struct batch *b, size_t row, size_t rows, size_t fr
 
     for (size_t key = from; key < to; key += DEPTH)
         tile_multiply(b->o + row * width, width, key > 0,
-                      (struct tile_view){b->s + row * b->ld + key, b->ld},
-                      (struct tile_view){b->values + key * width, width}, rows, width,
+                      tile_plain(b->s + row * b->ld + key, b->ld),
+                      (struct tile_panel){b->values + key * width, width}, rows, width,
                       min_size(DEPTH, to - key));
 }
 

@@ -1,7 +1,7 @@
 /*
  * Causal attention of a few queries over keys and values that are in a cache already: what
  * worker/nn/attention.h does for whole sequences, for a caller who needs a row's result to depend
- * on its query and on the keys up to its position alone (worker/nn/rowwise/tile.h).
+ * on its query and on the keys up to its position alone (worker/nn/product/tile.h).
  *
  * out_i = sum_{j <= i} e^(s_ij - m_i) v_j / sum_{j <= i} e^(s_ij - m_i),  s_ij = q_i k_j / sqrt(D),
  * m_i = max_j s_ij. Sums over j run from position 0: that of the weights in lanes j mod NN_LANES,

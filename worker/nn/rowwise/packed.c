@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "worker/nn/cpu.h"
-#include "worker/nn/rowwise/tile.h"
+#include "worker/nn/product/tile.h"
 
 /* A stretch of a panel, and the rows that meet it before the next panel comes: what is used again
  * stays in the caches. */
@@ -59,7 +59,7 @@ void packed_row(real *restrict row, const real *restrict w, size_t r, size_t out
 
 /* A panel whose width no tile takes: through copies with zeros beside it. */
 static void narrow_panel(real *restrict y, size_t ldy, bool add, struct tile_view x,
-                         struct tile_view panel, size_t n, size_t depth)
+                         struct tile_panel panel, size_t n, size_t depth)
 {
     real wide[DEPTH][PACKED_COLS] = {0};
     real sum[NARROW_ROWS][PACKED_COLS] = {0};
@@ -71,8 +71,8 @@ static void narrow_panel(real *restrict y, size_t ldy, bool add, struct tile_vie
         size_t rows = min_size(NARROW_ROWS, n - at);
         for (size_t r = 0; add && r < rows; r++)
             memcpy(sum[r], y + (at + r) * ldy, cols * sizeof(real));
-        tile_multiply(sum[0], PACKED_COLS, add, (struct tile_view){x.at + at * x.ld, x.ld},
-                      (struct tile_view){wide[0], PACKED_COLS}, rows, tiles, depth);
+        tile_multiply(sum[0], PACKED_COLS, add, tile_plain(x.at + at * x.row, x.row),
+                      (struct tile_panel){wide[0], PACKED_COLS}, rows, tiles, depth);
         for (size_t r = 0; r < rows; r++)
             memcpy(y + (at + r) * ldy, sum[r], cols * sizeof(real));
     }
@@ -80,11 +80,12 @@ static void narrow_panel(real *restrict y, size_t ldy, bool add, struct tile_vie
 
 /* A few rows of x against one panel, over the whole inner dimension in stretches of DEPTH. */
 static void panel_product(real *restrict y, size_t ldy, bool add, struct tile_view x,
-                          struct tile_view panel, size_t n, size_t in)
+                          struct tile_panel panel, size_t n, size_t in)
 {
     for (size_t k = 0; k < in; k += DEPTH) {
         size_t depth = min_size(DEPTH, in - k);
-        struct tile_view a = {x.at + k, x.ld}, b = {panel.at + k * panel.ld, panel.ld};
+        struct tile_view a = tile_plain(x.at + k, x.row);
+        struct tile_panel b = {panel.at + k * panel.ld, panel.ld};
         if (panel.ld % TILE_COLS == 0)
             tile_multiply(y, ldy, add || k > 0, a, b, n, panel.ld, depth);
         else
@@ -99,7 +100,7 @@ void packed_product(real *restrict y, size_t ldy, bool add, const real *restrict
 
     for (size_t row = 0; row < n; row += ROWS)
         for (size_t first = 0; first < out; first += whole)
-            panel_product(y + row * ldy + first, ldy, add, (struct tile_view){x + row * in, in},
-                          (struct tile_view){w + first * in, min_size(whole, out - first)},
+            panel_product(y + row * ldy + first, ldy, add, tile_plain(x + row * in, in),
+                          (struct tile_panel){w + first * in, min_size(whole, out - first)},
                           min_size(ROWS, n - row), in);
 }

@@ -173,7 +173,7 @@ static int write_manifest(const struct checkpoint_run *run, const char *folder, 
     json_put_int(obj, "step", step);
     digest_hex(&run->key, hex);
     json_put_string(obj, "key", hex);
-    json_put_string(obj, "blas", run->blas);
+    json_put_string(obj, "products", run->products);
     json_put_int(obj, "threads", run->threads);
     json_put(obj, "files", files);
     int rc = json_write_file(path, obj, 0644, err); /* syncs the folder too */

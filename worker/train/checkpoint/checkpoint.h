@@ -27,8 +27,8 @@
 /* What a run is, for the manifest. */
 struct checkpoint_run {
     struct digest key;
-    int threads;
-    const char *blas; /* gemm_blas_text(), asked for before there are threads */
+    int threads;          /* 0 where they do not show in the result */
+    const char *products; /* product_text() */
 };
 
 /* What a checkpoint must agree on to be resumed. */
@@ -45,9 +45,9 @@ void checkpoint_path(int64_t step, char *out, size_t size);
 int64_t checkpoint_step_of_name(const char *name);
 
 /* Resumes from the newest whole checkpoint among the task's resume folders: *found says whether
- * there was one. What is skipped is reported as notes. ERR_OTHER when it was written on another
- * BLAS build, core or thread count and the program does not allow that; ERR_REFUSED when its
- * weights are not finite. */
+ * there was one. What is skipped is reported as notes. ERR_OTHER when it was written with
+ * other products (of OpenBLAS: build, core or thread count) and the program does not allow that;
+ * ERR_REFUSED when its weights are not finite. */
 int checkpoint_resume(struct trainer *t, const struct worker_task *task,
                       const struct checkpoint_run *run, struct events *ev, bool *found,
                       struct err *err) MUST_CHECK;

@@ -104,7 +104,7 @@ struct manifest {
     int64_t step;
     int64_t threads;
     const char *key;
-    const char *blas;
+    const char *products;
 };
 
 /* Also verifies every file that the manifest lists. m->json is the caller's to delete, also on
@@ -122,9 +122,9 @@ static int read_manifest(const char *folder, struct manifest *m, struct err *err
         (rc = json_get_int(m->json, "preregd_checkpoint", CHECKPOINT_VERSION, CHECKPOINT_VERSION,
                            &version, err)) < 0 ||
         (rc = json_get_int(m->json, "step", 1, INT32_MAX, &m->step, err)) < 0 ||
-        (rc = json_get_int(m->json, "threads", 1, INT32_MAX, &m->threads, err)) < 0 ||
+        (rc = json_get_int(m->json, "threads", 0, INT32_MAX, &m->threads, err)) < 0 ||
         (rc = json_get_string(m->json, "key", &m->key, err)) < 0 ||
-        (rc = json_get_string(m->json, "blas", &m->blas, err)) < 0 ||
+        (rc = json_get_string(m->json, "products", &m->products, err)) < 0 ||
         (rc = json_get_array(m->json, "files", &files, err)) < 0)
         return rc;
     cJSON_ArrayForEach(file, files)
@@ -172,12 +172,13 @@ static int load(struct trainer *t, const char *folder, int64_t step, struct err 
 static int check_machine(const struct manifest *m, const struct checkpoint_run *run,
                          const char *folder, struct err *err)
 {
-    if (strcmp(m->blas, run->blas) == 0 && m->threads == run->threads)
+    if (strcmp(m->products, run->products) == 0 && m->threads == run->threads)
         return 0;
     return err_set(err, ERR_OTHER,
                    "%s is of %s with %lld threads, this is %s with %d: not the same run "
                    "(params.resume_any_core = true allows it)",
-                   path_name(folder), m->blas, (long long)m->threads, run->blas, run->threads);
+                   path_name(folder), m->products, (long long)m->threads, run->products,
+                   run->threads);
 }
 
 /* Adds this attempt's build and threads to the checkpoint's list of makers, unless it is there.

@@ -9,7 +9,7 @@
 #include "worker/train/checkpoint/checkpoint_schedule.h"
 
 #include "base/clock.h"
-#include "worker/nn/gemm.h"
+#include "worker/nn/product/product.h"
 
 #define WRITE_RATE     2e8 /* bytes a second assumed of the first checkpoint */
 #define FIRST_OVERHEAD 0.02
@@ -19,8 +19,11 @@ void checkpoint_schedule_init(struct checkpoint_schedule *k, const struct worker
 {
     *k = (struct checkpoint_schedule){
         .task = task, .trainer = t, .events = events, .copies = copies, .last_step = -1};
-    k->run =
-        (struct checkpoint_run){checkpoint_key(task, t->data), task->threads, gemm_blas_text()};
+    k->run = (struct checkpoint_run){
+        .key = checkpoint_key(task, t->data),
+        .threads = t->opt->products == PRODUCTS_OPENBLAS ? task->threads : 0,
+        .products = product_text(),
+    };
     k->cost = checkpoint_image_bytes(t->opt) / WRITE_RATE + FIRST_OVERHEAD;
     checkpoint_writer_init(&k->writer);
 }

@@ -1,5 +1,5 @@
 /* The kernels whose rows do not depend on one another: products to the bit against the chain that
- * worker/nn/rowwise/tile.h promises, attention and the sum of exponentials against plain ones in
+ * worker/nn/product/tile.h promises, attention and the sum of exponentials against plain ones in
  * double. */
 #include <math.h>
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "worker/nn/logsum.h"
+#include "worker/nn/product/tile.h"
 #include "worker/nn/rowwise/attend.h"
 #include "worker/nn/rowwise/packed.h"
-#include "worker/nn/rowwise/tile.h"
 
 static uint64_t state_of_draw = 3;
 
@@ -33,8 +33,8 @@ static real *draw_many(size_t n)
 static real chain(real c, const real *a, const real *b, size_t step, size_t k)
 {
     for (size_t i = 0; i < k; i++) {
-        volatile real product = a[i] * b[i * step];
-        c = c + product;
+        c = sizeof(real) == sizeof(double) ? (real)fma((double)a[i], (double)b[i * step], (double)c)
+                                           : (real)fmaf((float)a[i], (float)b[i * step], (float)c);
     }
     return c;
 }
@@ -51,8 +51,8 @@ static void test_tile(void **state)
             for (size_t j = 0; j < ARRAY_LEN(cols); j++)
                 for (int add = 0; add < 2; add++) {
                     memcpy(c, was, 20 * 140 * sizeof(*c));
-                    tile_multiply(c, 140, add, (struct tile_view){a, 70},
-                                  (struct tile_view){b, 130}, rows, cols[j], ks[i]);
+                    tile_multiply(c, 140, add, tile_plain(a, 70), (struct tile_panel){b, 130}, rows,
+                                  cols[j], ks[i]);
                     for (size_t r = 0; r < 20; r++)
                         for (size_t v = 0; v < 140; v++) {
                             real want = was[r * 140 + v];

@@ -17,7 +17,7 @@
 
 #define DENSE                                                                                      \
     "{'layers':2,'width':32,'heads':2,'ffn':48,'context':64,'batch_tokens':512,'lr':0.003,"        \
-    "'seed':3,'horizon':{'contract':'fixed','tokens':60000},'mix':{'a':0.7,'b':0.3},"              \
+    "'seed':3,'horizon':{'contract':'fixed','tokens':120000},'mix':{'a':0.7,'b':0.3},"             \
     "'marks':[0.25,0.5],'target_loss':2.5,'eval_every':20,'val_tokens':2048}"
 #define MIXTURE                                                                                    \
     "{'layers':2,'width':32,'heads':2,'kv_heads':1,'ffn':32,'dense_layers':1,'experts':96,"        \

@@ -1,0 +1,173 @@
+/* Products to the bit against the chain that worker/nn/product/tile.h promises: every way of
+ * turning operands, shapes around the cuts, rows apart, and 1 to 7 threads. CMake runs it for each
+ * instruction set. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "tests/unit/check.h"
+#include "worker/nn/product/product.h"
+#include "worker/nn/threads.h"
+
+#define APART 3 /* between the end of a row and the next one */
+
+static uint64_t state_of_draw = 11;
+
+static real draw(void)
+{
+    state_of_draw = state_of_draw * 6364136223846793005u + 1442695040888963407u;
+    return (real)((double)(int32_t)(state_of_draw >> 32) * 0x1p-31);
+}
+
+struct block {
+    real *at;
+    size_t rows, cols, ld;
+};
+
+static struct block draw_block(size_t rows, size_t cols)
+{
+    struct block b = {.rows = rows, .cols = cols, .ld = cols + APART};
+
+    b.at = xcalloc(rows * b.ld + 1, sizeof(*b.at));
+    for (size_t i = 0; i < rows * b.ld; i++)
+        b.at[i] = draw();
+    return b;
+}
+
+static real element(const struct block *b, bool transposed, size_t i, size_t j)
+{
+    return transposed ? b->at[j * b->ld + i] : b->at[i * b->ld + j];
+}
+
+/* c, then a_0 b_0, a_1 b_1, ... added, each step rounded once. */
+static real chain(real c, const struct block *a, const struct block *b, const bool turned[2],
+                  const size_t at[3])
+{
+    for (size_t p = 0; p < at[2]; p++)
+        c = (real)fmaf((float)element(a, turned[0], at[0], p),
+                       (float)element(b, turned[1], p, at[1]), (float)c);
+    return c;
+}
+
+/* Compares every element where the product is small, else some of every row. */
+static void check_shape(size_t m, size_t n, size_t k, const bool turned[2])
+{
+    struct block a = turned[0] ? draw_block(k, m) : draw_block(m, k);
+    struct block b = turned[1] ? draw_block(n, k) : draw_block(k, n);
+    struct block was = draw_block(m, n), c = draw_block(m, n);
+    size_t step = m * n * k > 1000000 ? 37 : 1;
+
+    for (int add = 0; add < 2; add++) {
+        memcpy(c.at, was.at, m * c.ld * sizeof(real));
+        product(c.at, c.ld, add, (struct matrix){a.at, a.ld, turned[0]},
+                (struct matrix){b.at, b.ld, turned[1]}, m, n, k);
+        for (size_t i = 0; i < m; i++) {
+            for (size_t j = i % step; j < n; j += step) {
+                real want = chain(add ? was.at[i * c.ld + j] : 0, &a, &b, turned,
+                                  (const size_t[]){i, j, k});
+                if (want != c.at[i * c.ld + j])
+                    fail_msg("%zu x %zu x %zu, turned %d %d, add %d, element %zu %zu: %a, not %a",
+                             m, n, k, turned[0], turned[1], add, i, j, (double)c.at[i * c.ld + j],
+                             (double)want);
+            }
+            assert_memory_equal(c.at + i * c.ld + n, was.at + i * c.ld + n, APART * sizeof(real));
+        }
+    }
+    free(a.at);
+    free(b.at);
+    free(c.at);
+    free(was.at);
+}
+
+static void check_all_shapes(void)
+{
+    static const size_t SHAPES[][3] = {
+        {1, 1, 1},      {1, 1, 0},     {6, 16, 8},     {5, 17, 3},     {7, 64, 31},   {64, 64, 64},
+        {13, 65, 9},    {12, 130, 40}, {193, 70, 513}, {66, 513, 20},  {9, 200, 600}, {300, 8, 100},
+        {390, 150, 70}, {40, 9, 1030}, {4, 1025, 257}, {200, 140, 516}};
+    static const bool TURNED[][2] = {{false, false}, {false, true}, {true, false}, {true, true}};
+
+    for (size_t s = 0; s < ARRAY_LEN(SHAPES); s++)
+        for (size_t t = 0; t < ARRAY_LEN(TURNED); t++)
+            check_shape(SHAPES[s][0], SHAPES[s][1], SHAPES[s][2], TURNED[t]);
+}
+
+static void test_chains(void **state)
+{
+    (void)state;
+    check_all_shapes();
+}
+
+static void test_threads_do_not_show(void **state)
+{
+    static const int COUNTS[] = {1, 2, 3, 7};
+    struct err err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(COUNTS); i++) {
+        CHECK_ROW("%d threads", COUNTS[i]);
+        assert_int_equal(nn_threads_start(COUNTS[i], &err), 0);
+        assert_int_equal(nn_threads(), COUNTS[i]);
+        check_all_shapes();
+        nn_threads_stop();
+    }
+}
+
+struct visits {
+    int times[1000];
+    bool threads[8];
+};
+
+static void visit(void *ctx, size_t from, size_t to, int thread)
+{
+    struct visits *v = ctx;
+
+    for (size_t i = from; i < to; i++)
+        v->times[i]++;
+    v->threads[thread] = true;
+}
+
+/* Every item once, whatever the counts; every thread takes part where there is enough. */
+static void test_parts_cover_all_items(void **state)
+{
+    static const size_t ITEMS[] = {0, 1, 2, 6, 7, 8, 999};
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(nn_threads_start(7, &err), 0);
+    for (size_t i = 0; i < ARRAY_LEN(ITEMS); i++) {
+        struct visits v = {0};
+        CHECK_ROW("%zu items", ITEMS[i]);
+        nn_parallel(ITEMS[i], visit, &v);
+        for (size_t j = 0; j < 1000; j++)
+            assert_int_equal(v.times[j], j < ITEMS[i]);
+        for (int t = 0; ITEMS[i] > 1 && t < 7; t++)
+            assert_true(v.threads[t]);
+    }
+    nn_threads_stop();
+}
+
+/* Tiny numbers count as zero in all threads: products of normal numbers, and subnormal operands. */
+static void test_denormals_are_flushed(void **state)
+{
+    struct err err = {0};
+    real a[2] = {(real)0x1p-100, (real)0x1p-130}, b[2] = {(real)0x1p-40, 1}, c[1] = {1};
+
+    (void)state;
+    assert_int_equal(nn_threads_start(1, &err), 0);
+    product(c, 1, false, matrix_plain(a, 2), matrix_plain(b, 1), 1, 1, 2);
+    assert_true(memcmp(c, &(real){0}, sizeof(real)) == 0);
+    nn_threads_stop();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_chains),
+        cmocka_unit_test(test_threads_do_not_show),
+        cmocka_unit_test(test_parts_cover_all_items),
+        cmocka_unit_test(test_denormals_are_flushed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,123 @@
+/*
+ * tile_body.h is compiled once per instruction set under different names; tile_multiply()
+ * dispatches. The blocks differ in width only: every element of C is the same chain of fused
+ * multiply-adds in all of them, so the choice does not show in the result. TILE_ROWS times
+ * TILE_WIDE accumulators fit into the vector registers of each set. A processor without the
+ * instruction computes the chain in software, exactly and slowly (worker/nn/fused.c).
+ */
+#include "worker/nn/product/tile.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "worker/nn/kernel.h"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+#ifdef __aarch64__
+#include <arm_neon.h>
+#endif
+
+#ifdef __clang__
+#define UNROLLED _Pragma("unroll")
+#else
+#define UNROLLED _Pragma("GCC unroll 16")
+#endif
+
+/* --- plain C --- */
+
+typedef real plain_vec __attribute__((vector_size(16)));
+
+static inline plain_vec plain_splat(real x)
+{
+    return x - (plain_vec){0};
+}
+
+static inline plain_vec plain_fma(plain_vec a, plain_vec b, plain_vec c)
+{
+    for (size_t i = 0; i < sizeof(c) / sizeof(real); i++)
+        c[i] = NN_FMA(a[i], b[i], c[i]);
+    return c;
+}
+
+#define TILE_NAME(x) tile_##x##_baseline
+#define TILE_TARGET
+#define TILE_VEC      plain_vec
+#define TILE_SPLAT(x) plain_splat(x)
+#define TILE_FMA      plain_fma
+#define TILE_WIDE     2
+#include "worker/nn/product/tile_body.h"
+
+/* --- aarch64 --- */
+
+#ifdef __aarch64__
+#define TILE_NAME(x) tile_##x##_neon
+#define TILE_TARGET
+#define TILE_WIDE 4
+#ifdef NN_F64
+#define TILE_VEC          float64x2_t
+#define TILE_SPLAT(x)     vdupq_n_f64(x)
+#define TILE_FMA(a, b, c) vfmaq_f64(c, a, b)
+#else
+#define TILE_VEC          float32x4_t
+#define TILE_SPLAT(x)     vdupq_n_f32(x)
+#define TILE_FMA(a, b, c) vfmaq_f32(c, a, b)
+#endif
+#include "worker/nn/product/tile_body.h"
+#endif
+
+/* --- x86-64 --- */
+
+#ifdef __x86_64__
+#define TILE_NAME(x) tile_##x##_avx2
+#define TILE_TARGET  NN_AVX2
+#define TILE_WIDE    2
+#ifdef NN_F64
+#define TILE_VEC      __m256d
+#define TILE_SPLAT(x) _mm256_set1_pd(x)
+#define TILE_FMA      _mm256_fmadd_pd
+#else
+#define TILE_VEC      __m256
+#define TILE_SPLAT(x) _mm256_set1_ps(x)
+#define TILE_FMA      _mm256_fmadd_ps
+#endif
+#include "worker/nn/product/tile_body.h"
+
+#define TILE_NAME(x) tile_##x##_avx512
+#define TILE_TARGET  NN_AVX512
+#define TILE_WIDE    4
+#ifdef NN_F64
+#define TILE_VEC      __m512d
+#define TILE_SPLAT(x) _mm512_set1_pd(x)
+#define TILE_FMA      _mm512_fmadd_pd
+#else
+#define TILE_VEC      __m512
+#define TILE_SPLAT(x) _mm512_set1_ps(x)
+#define TILE_FMA      _mm512_fmadd_ps
+#endif
+#include "worker/nn/product/tile_body.h"
+#endif
+
+void tile_multiply(real *restrict c, size_t ldc, bool add, struct tile_view a, struct tile_panel b,
+                   size_t rows, size_t cols, size_t k)
+{
+    assert(cols % TILE_COLS == 0);
+#ifdef __x86_64__
+    if (nn_cpu() == NN_CPU_AVX512) {
+        tile_multiply_avx512(c, ldc, add, a, b, rows, cols, k);
+        return;
+    }
+    if (nn_cpu() == NN_CPU_AVX2) {
+        tile_multiply_avx2(c, ldc, add, a, b, rows, cols, k);
+        return;
+    }
+#endif
+#ifdef __aarch64__
+    if (nn_cpu() == NN_CPU_NEON) {
+        tile_multiply_neon(c, ldc, add, a, b, rows, cols, k);
+        return;
+    }
+#endif
+    tile_multiply_baseline(c, ldc, add, a, b, rows, cols, k);
+}

@@ -1,0 +1,60 @@
+/*
+ * The one inner product that every matrix product is made of: C (+)= A B for a few rows against a
+ * piece of B that is at hand, C (rows, cols), A (rows, k), B (k, cols).
+ *
+ * Every element of C is one chain of fused multiply-adds in the order of k, from 0 or from what C
+ * holds: c = fma(a_i, b_i, c). So it depends on its own row of A and column of B alone: not on the
+ * number of rows or columns, not on how k is cut into calls, not on the instruction set, and not on
+ * threads, which share out rows and columns and never k. docs/arithmetic.md has the contract.
+ */
+#ifndef WORKER_NN_PRODUCT_TILE_H
+#define WORKER_NN_PRODUCT_TILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "worker/nn/real.h"
+
+#define TILE_COLS 16 /* columns come in multiples of this */
+#ifndef TILE_ROWS
+#define TILE_ROWS 6
+#endif /* rows that are multiplied together: the width of a strip of A */
+
+/* A, in strips of TILE_ROWS rows that are `strip` apart: element (r, i) of a strip is at[r * row +
+ * i * col], and one of row and col is 1. */
+struct tile_view {
+    const real *at;
+    size_t row;
+    size_t col;
+    size_t strip;
+};
+
+/* B: rows ld apart. */
+struct tile_panel {
+    const real *at;
+    size_t ld;
+};
+
+/* Rows ld apart. */
+static inline struct tile_view tile_plain(const real *at, size_t ld)
+{
+    return (struct tile_view){at, ld, 1, TILE_ROWS * ld};
+}
+
+/* The transpose of rows ld apart. */
+static inline struct tile_view tile_turned(const real *at, size_t ld)
+{
+    return (struct tile_view){at, 1, ld, TILE_ROWS};
+}
+
+/* Strips of k columns, packed: each (k, TILE_ROWS). */
+static inline struct tile_view tile_strips(const real *at, size_t k)
+{
+    return (struct tile_view){at, 1, TILE_ROWS, TILE_ROWS * k};
+}
+
+/* C's rows are ldc apart. add false: C is written, the chains begin at 0. */
+void tile_multiply(real *restrict c, size_t ldc, bool add, struct tile_view a, struct tile_panel b,
+                   size_t rows, size_t cols, size_t k);
+
+#endif
