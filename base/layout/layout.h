@@ -73,6 +73,7 @@
 #define LAYOUT_CURRENT    "current-attempt" /* beside the attempts: which one may publish */
 #define LAYOUT_SPEC       "spec"            /* likewise: what its shim is to run */
 #define LAYOUT_JOB        "job"             /* likewise: name and index of its job */
+#define LAYOUT_UNFIT      "unfit"           /* likewise: its node is not what the program pins */
 #define LAYOUT_REFUSED    "refused"         /* likewise: its shim did not run it a second time */
 #define LAYOUT_STDOUT     "stdout.log"
 #define LAYOUT_STDERR     "stderr.log"

@@ -126,32 +126,50 @@ static void move_deadline(struct core *c, struct live *l)
     set_timer(c, l, l->deadline_ms);
 }
 
-/* Its worker has started: the budgets for failed starts are whole again. The row may be lost
- * (lazy): a later start of the daemon probes the attempt anyway. */
+/* Something of it ran for certain: the budgets for failed starts are whole again. */
+static void note_launched(struct core *c, const struct live *l)
+{
+    program_at(c, l)->n_unlaunched = 0;
+    task_at(c, l)->n_outdated = 0;
+}
+
+/* Its worker has started, or its job in another scheduler's queue has: the row may be lost (lazy),
+ * since a later start of the daemon probes the attempt anyway. */
 static void become_running(struct core *c, struct live *l)
 {
     assert(task_at(c, l)->state == TASK_STARTING);
     l->phase = LIVE_RUNNING;
     l->row.state = ATTEMPT_RUNNING;
     l->mark_ms = c->now_ms;
-    program_at(c, l)->n_unlaunched = 0;
-    task_at(c, l)->n_outdated = 0;
+    if (l->row.placement.executor == EXECUTOR_LOCAL) {
+        note_launched(c, l);
+    }
     task_move(program_at(c, l), l->task, TASK_RUNNING, CAUSE_NONE);
     emit_task_row(c, program_at(c, l), l->task, ROW_ATTEMPT_RUNNING, TASK_STARTING)->lazy = true;
 }
 
-void attempt_up(struct core *c, struct live *l)
+/* Seen alive for the first time. */
+static void come_alive(struct core *c, struct live *l)
 {
-    assert(c != NULL && l != NULL);
-    if (l->phase != LIVE_STARTING) {
-        return;
-    }
+    assert(l->phase == LIVE_STARTING);
     l->health = HEALTH_ALIVE;
     become_running(c, l);
     if (l->kill == KILL_WANTED) {
         force_step(c, l);
     } else {
         move_deadline(c, l);
+    }
+}
+
+/* It has start.json. A queue may have shown its job active before. */
+void attempt_up(struct core *c, struct live *l)
+{
+    assert(c != NULL && l != NULL);
+    if (l->phase != LIVE_VERIFYING) {
+        note_launched(c, l);
+    }
+    if (l->phase == LIVE_STARTING) {
+        come_alive(c, l);
     }
 }
 
@@ -319,6 +337,7 @@ static void end_attempt(struct core *c, struct live *l, const char *text)
         l->row.reason == END_EXITED && l->row.code == 0 && l->row.malformed <= CORE_MALFORMED_MAX;
     l->health = HEALTH_DEAD;
     if (task_at(c, l)->ending == CAUSE_NONE && may_be_done) {
+        note_launched(c, l);
         if (unseen) {
             l->mark_ms = c->now_ms; /* its row is written with the result's: one commit less */
         }
@@ -328,6 +347,9 @@ static void end_attempt(struct core *c, struct live *l, const char *text)
         emit_live_act(c, ACT_VERIFY, l);
         set_timer(c, l, c->now_ms + VERIFY_AGAIN_MS);
         return;
+    }
+    if (has_run(&l->row)) {
+        note_launched(c, l);
     }
     if (unseen && has_run(&l->row)) {
         become_running(c, l);
@@ -342,7 +364,7 @@ void attempt_ended(struct core *c, struct live *l, const struct core_event *ev)
         return;
     }
     l->row.reason = ev->ended.reason;
-    if (l->row.reason == END_NEVER_LAUNCHED && l->phase == LIVE_RUNNING) {
+    if (l->row.reason == END_NEVER_LAUNCHED && l->phase == LIVE_RUNNING && !ev->ended.unfit) {
         l->row.reason = END_HOST_LOST; /* it was seen alive, so its files were removed since */
     }
     l->row.code = ev->ended.reason == END_EXITED ? ev->ended.code : -1;
@@ -407,7 +429,7 @@ static void found_alive(struct core *c, struct live *l)
 {
     assert(l->health == HEALTH_ALIVE);
     if (l->phase == LIVE_STARTING) {
-        attempt_up(c, l);
+        come_alive(c, l);
         return;
     }
     if (l->overdue && l->kill == KILL_NONE) {

@@ -148,6 +148,7 @@ struct core_event {
             int64_t user_ms;
             int64_t system_ms;
             int64_t max_rss_bytes;
+            bool unfit; /* NEVER_LAUNCHED: its node did not begin it, although its job was active */
         } ended;
         struct {
             enum core_result_check result;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -36,7 +37,8 @@ void heartbeat_init(struct heartbeat *h, const char *job)
     if (gethostname(host, sizeof(host) - 1) != 0) {
         host[0] = '\0';
     }
-    copy_word(h->host, sizeof(h->host), host);
+    const char *node = job == NULL ? NULL : getenv("SLURMD_NODENAME");
+    copy_word(h->host, sizeof(h->host), node != NULL ? node : host);
     copy_word(h->job, sizeof(h->job), job);
 }
 

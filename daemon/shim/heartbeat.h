@@ -20,8 +20,8 @@
 struct heartbeat {
     int64_t sequence; /* from 1 */
     char boot_id[40];
-    char host[256];
-    char job[128]; /* of the queue that started it; "-": none */
+    char host[256]; /* as the queue that started it calls its node; else the host's own name */
+    char job[128];  /* of the queue that started it; "-": none */
 };
 
 /* Fills boot_id, host and job ("-" for NULL or "") with those of this process; sequence 0. Words

@@ -32,6 +32,7 @@
 #include "daemon/shim/mark.h"
 #include "daemon/shim/pid.h"
 #include "daemon/shim/spawn.h"
+#include "daemon/shim/unfit.h"
 #include "daemon/shim/watch.h"
 #include "daemon/shim/worker.h"
 
@@ -297,13 +298,20 @@ static int take_spec(struct shim *s, struct err *err)
     return 0;
 }
 
-/* What cannot be known is left in the shim's log. */
+/* What cannot be known is left in the shim's log. A node that is not what the program pins is noted
+ * for the daemon. */
 static int find_gpus(struct shim *s, struct err *err)
 {
     struct strbuf notes = STRBUF_INIT;
     struct err ignored;
     int rc = s->is_job ? job_gpus_find(&s->spec, &notes, err) : 0;
-    if (notes.len > 0 && log_open(LAYOUT_SHIM_LOG, &ignored) == 0) {
+    if (rc != 0) {
+        struct unfit unfit;
+        unfit_fill(&unfit, notes.buf);
+        if (unfit_write(".", &unfit, &ignored) != 0) {
+            (void)err_wrap(err, "(%s)", ignored.msg);
+        }
+    } else if (notes.len > 0 && log_open(LAYOUT_SHIM_LOG, &ignored) == 0) {
         log_warn("%s", notes.buf);
     }
     strbuf_release(&notes);

@@ -83,16 +83,25 @@ void acts_end(struct slurm_book *b, uint32_t slot, const struct attempt_end *e)
     end(b, slot, e, false);
 }
 
+static void end_fenced(struct slurm_book *b, uint32_t slot, struct attempt_end *e,
+                       const char *detail)
+{
+    e->code = -1;
+    e->ran_ms = e->user_ms = e->system_ms = e->max_rss_bytes = -1;
+    text_copy_line(e->detail, sizeof(e->detail), detail);
+    b->linger_ms = b->now_ms + BATCH_LINGER_MS;
+    end(b, slot, e, true);
+}
+
 void acts_end_without(struct slurm_book *b, uint32_t slot, enum end_reason reason,
                       const char *detail)
 {
-    struct attempt_end e = {.reason = reason,
-                            .code = -1,
-                            .ran_ms = -1,
-                            .user_ms = -1,
-                            .system_ms = -1,
-                            .max_rss_bytes = -1};
-    text_copy_line(e.detail, sizeof(e.detail), detail);
-    b->linger_ms = b->now_ms + BATCH_LINGER_MS;
-    end(b, slot, &e, true);
+    struct attempt_end e = {.reason = reason};
+    end_fenced(b, slot, &e, detail);
+}
+
+void acts_end_unfit(struct slurm_book *b, uint32_t slot, const char *detail)
+{
+    struct attempt_end e = {.reason = END_NEVER_LAUNCHED, .unfit = true};
+    end_fenced(b, slot, &e, detail);
 }

@@ -67,6 +67,8 @@ struct slurm_event {
         bool launched;                 /* start.json is there */
         bool refused;                  /* the shim refused a second run in the folder (rule 7) */
         int64_t beat;                  /* sequence of its heartbeat; 0 none */
+        const char *unfit_node;        /* its node, "" unknown, is not what the program pins, */
+        const char *unfit_has;         /* but has this: nothing was begun; NULL: not so */
         const struct attempt_end *end; /* exit.json is there, whole; or NULL */
     } files;
 };

@@ -90,6 +90,8 @@ static void on_looked(struct job *job)
     ev.files.launched = j->sight.launched;
     ev.files.refused = j->sight.refused;
     ev.files.beat = j->sight.beat;
+    ev.files.unfit_node = j->sight.is_unfit ? j->sight.unfit.node : NULL;
+    ev.files.unfit_has = j->sight.is_unfit ? j->sight.unfit.has : NULL;
     ev.files.end = j->sight.has_end ? &j->sight.end : NULL;
     if (!j->owner->closed) {
         j->owner->step(j->owner, &ev);

@@ -272,6 +272,8 @@ void slurm_folder_look(const char *folder, const char *id, struct slurm_sight *o
     if (out->listed) {
         out->launched = has_name(&names, LAYOUT_START) || has_name(&names, LAYOUT_EXIT);
         out->refused = has_name(&names, LAYOUT_REFUSED);
+        out->is_unfit =
+            !out->launched && has_name(&names, LAYOUT_UNFIT) && unfit_read(folder, &out->unfit);
         out->has_end = has_name(&names, LAYOUT_EXIT) && examine_exit(folder, id, &out->end);
         if (has_name(&names, LAYOUT_HEARTBEAT) && heartbeat_read(folder, &beat, &ignored) == 0) {
             out->beat = beat.sequence;

@@ -12,6 +12,7 @@
 
 #include "base/strbuf.h"
 #include "daemon/executor/slurm/event.h"
+#include "daemon/shim/unfit.h"
 
 struct slurm_member { /* one attempt of a batch */
     char *folder;     /* absolute, without links */
@@ -48,6 +49,8 @@ struct slurm_sight { /* of an attempt's folder, as slurm_event.files */
     bool launched;
     bool refused;
     int64_t beat;
+    bool is_unfit; /* its node did not begin it (shim/unfit.h) */
+    struct unfit unfit;
     bool has_end;
     struct attempt_end end;
 };

@@ -38,6 +38,7 @@ void ledger_release(struct slurm_book *b)
     }
     for (uint32_t i = 0; i < b->n_shapes; i++) {
         free(b->shapes[i].why);
+        unfit_release(&b->shapes[i].unfit);
     }
     free(b->attempts);
     free(b->batches);

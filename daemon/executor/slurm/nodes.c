@@ -66,11 +66,16 @@ bool nodes_forgive(struct node_table *n, int64_t now_ms)
     return any;
 }
 
+bool nodes_is_excluded(const struct node_table *n, uint16_t node, int64_t now_ms)
+{
+    return node < n->cap && n->records[node].until_ms > now_ms;
+}
+
 void nodes_add_excluded(const struct node_table *n, int64_t now_ms, struct strbuf *out)
 {
     unsigned listed = 0;
     for (uint32_t i = n->names.n; i-- > 1 && listed < NODES_LISTED_MAX;) {
-        if (i < n->cap && n->records[i].until_ms > now_ms) {
+        if (nodes_is_excluded(n, (uint16_t)i, now_ms)) {
             strbuf_addf(out, "%s%s", listed > 0 ? "," : "", n->names.words[i]);
             listed++;
         }

@@ -38,6 +38,7 @@ bool nodes_count_failure(struct node_table *n, uint16_t node, int64_t now_ms, in
                          bool each);
 /* Excludes none any more, and forgets their failures; false: none was. */
 bool nodes_forgive(struct node_table *n, int64_t now_ms);
+bool nodes_is_excluded(const struct node_table *n, uint16_t node, int64_t now_ms);
 /* Appends "n1,n7": those that are excluded at now_ms; nothing when there is none. */
 void nodes_add_excluded(const struct node_table *n, int64_t now_ms, struct strbuf *out);
 

@@ -14,6 +14,7 @@
 #include "daemon/executor/slurm/book.h"
 #include "daemon/executor/slurm/calls.h"
 #include "daemon/executor/slurm/nodes.h"
+#include "daemon/executor/slurm/unfit.h"
 
 #define NOWHERE     UINT32_MAX
 #define ENTRY_OVER  UINT32_MAX
@@ -85,10 +86,12 @@ enum batch_state {
 struct batch_record {
     char name[UUID_TEXT_SIZE];
     bool array;
-    bool adopted; /* of an earlier daemon */
-    bool listed;  /* while names are collected */
-    bool noted;   /* a final pending reason was reported */
-    bool seen;    /* the queue has shown it */
+    bool adopted;  /* of an earlier daemon */
+    bool listed;   /* while names are collected */
+    bool noted;    /* a final pending reason was reported */
+    bool seen;     /* the queue has shown it */
+    bool excludes; /* nodes, when it was submitted last */
+    bool bare;     /* but none that has failed */
     bool forgotten;
     uint8_t state;
     uint8_t n_tries;
@@ -107,6 +110,9 @@ struct shape_record {
     bool known;
     bool tested;
     bool refused;
+    bool doubted; /* refused while nodes were excluded: a test without them may show why */
+    bool bare;    /* it did not: the next sbatch excludes no bad node, and shows it */
+    struct unfit_list unfit;
     uint8_t n_unclear;
     uint32_t head[2]; /* waiting attempts: [array] */
     uint32_t tail[2];

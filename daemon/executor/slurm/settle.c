@@ -199,6 +199,23 @@ static void note_beat(struct slurm_book *b, struct attempt_record *a, int64_t be
     a->read_once = true;
 }
 
+/* Its shim has begun nothing: the end is known, and costs the task nothing. */
+static void end_unfit(struct slurm_book *b, uint32_t slot, const char *node, const char *has)
+{
+    const struct attempt_record *a = ledger_at(b, slot);
+    struct strbuf words = STRBUF_INIT;
+    const uint32_t shape = a->shape;
+    const uint16_t number =
+        a->node != 0 || node[0] == '\0' ? a->node : nodes_number(&b->nodes, node);
+    if (a->batch != NOWHERE) {
+        settle_accepted(b, a->batch);
+    }
+    unfit_note(b, shape, number, has);
+    unfit_words(b, shape, &words);
+    acts_end_unfit(b, slot, words.len > 0 ? words.buf : has);
+    strbuf_release(&words);
+}
+
 void settle_files(struct slurm_book *b, const struct slurm_event *ev)
 {
     uint32_t slot = ledger_find(b, &ev->key);
@@ -219,6 +236,10 @@ void settle_files(struct slurm_book *b, const struct slurm_event *ev)
         }
         b->n_failed_starts = 0;
         acts_end(b, slot, ev->files.end);
+        return;
+    }
+    if (ev->files.unfit_has != NULL && !a->launched && !ev->files.launched) {
+        end_unfit(b, slot, ev->files.unfit_node, ev->files.unfit_has);
         return;
     }
     if (ev->files.launched || ev->files.beat > 0) {

@@ -159,7 +159,12 @@ static void submit_batch(struct slurm_book *b, uint32_t batch, bool again)
     assert(act->n_entries == r->n_live && r->n_live > 0);
     r->state = BATCH_SUBMITTING;
     r->n_again = 0;
-    nodes_add_excluded(&b->nodes, b->now_ms, &exclude); /* rule 24 */
+    r->bare = b->shapes[r->shape].bare;
+    if (!r->bare) {
+        nodes_add_excluded(&b->nodes, b->now_ms, &exclude); /* rule 24 */
+    }
+    unfit_add_excluded(b, r->shape, &exclude);
+    r->excludes = exclude.len > 0;
     act->shape = r->shape;
     act->name = arena_strdup(&b->out->texts, r->name);
     act->array = r->array ? array_text(b, r) : NULL;
@@ -192,11 +197,22 @@ static void submit_list(struct slurm_book *b, uint32_t shape, bool array)
     submit_batch(b, batch, false);
 }
 
+/* The test excludes no node. */
+static void test_shape(struct slurm_book *b, uint32_t shape)
+{
+    b->testing = shape;
+    acts_add(b, SLURM_ACT_TEST)->shape = shape;
+}
+
 void submit_call(struct slurm_book *b)
 {
     uint32_t shape = 0;
     bool array = false;
     int64_t due = 0;
+    if (has_again(b) && b->shapes[b->batches[b->again.at[0]].shape].doubted) {
+        test_shape(b, b->batches[b->again.at[0]].shape);
+        return;
+    }
     if (has_again(b)) {
         uint32_t batch = b->again.at[0];
         memmove(b->again.at, b->again.at + 1, --b->again.n * sizeof(*b->again.at));
@@ -206,8 +222,7 @@ void submit_call(struct slurm_book *b)
     bool found = choose_list(b, &shape, &array, &due);
     assert(found && due <= b->now_ms);
     if (!b->shapes[shape].tested) {
-        b->testing = shape; /* rule 23: once for each shape */
-        acts_add(b, SLURM_ACT_TEST)->shape = shape;
+        test_shape(b, shape); /* rule 23: once for each shape */
         return;
     }
     submit_list(b, shape, array);
@@ -215,20 +230,94 @@ void submit_call(struct slurm_book *b)
 
 /* ---- answers ---- */
 
+static void end_entries(struct slurm_book *b, uint32_t batch, const char *why)
+{
+    struct batch_record *r = &b->batches[batch];
+    for (uint32_t i = 0; i < r->n_entries; i++) {
+        if (r->entries[i] < ENTRY_STRAY) {
+            acts_end_without(b, r->entries[i], END_NEVER_LAUNCHED, why);
+        }
+    }
+    r->state = BATCH_REFUSED;
+}
+
+/* Batches that keep their names are certainly not in the queue, either. */
+static void end_again(struct slurm_book *b, uint32_t shape, const char *why)
+{
+    for (size_t i = 0; i < b->again.n; i++) {
+        const struct batch_record *r = &b->batches[b->again.at[i]];
+        if (r->state == BATCH_AGAIN && r->shape == shape) {
+            end_entries(b, b->again.at[i], why);
+        }
+    }
+}
+
 /* The cluster or [run] is at fault, not the task: it costs the program a failed start, and the task
  * nothing. */
 static void refuse_shape(struct slurm_book *b, uint32_t shape, const char *why)
 {
     struct shape_record *s = &b->shapes[shape];
     free(s->why);
-    s->why = xasprintf("Slurm refuses the job: %s", why != NULL ? why : "no reason given");
+    s->why = xstrdup(why);
     s->refused = true;
     s->tested = false;
+    s->doubted = false;
     s->retest_ms = b->now_ms + RETEST_MS;
     for (unsigned k = 0; k < 2; k++) {
         while (s->head[k] != NOWHERE) {
             acts_end_without(b, s->head[k], END_NEVER_LAUNCHED, s->why);
         }
+    }
+    end_again(b, shape, s->why);
+}
+
+static void refuse_by_slurm(struct slurm_book *b, uint32_t shape, const char *why)
+{
+    refuse_shape(b, shape,
+                 arena_printf(&b->out->texts, "Slurm refuses the job: %s",
+                              why != NULL ? why : "no reason given"));
+}
+
+static bool has_bad_nodes(const struct slurm_book *b)
+{
+    bool has = false;
+    for (uint32_t i = 1; i < b->nodes.names.n; i++) {
+        has = has || nodes_is_excluded(&b->nodes, (uint16_t)i, b->now_ms);
+    }
+    return has;
+}
+
+/* No node is left that has what is pinned, as far as is known. They are tried again later: one may
+ * have been given another GPU. */
+static void refuse_unfit(struct slurm_book *b, uint32_t shape)
+{
+    struct strbuf words = STRBUF_INIT;
+    unfit_words(b, shape, &words);
+    unfit_forget(b, shape);
+    refuse_shape(b, shape,
+                 arena_printf(&b->out->texts, "no node has the GPU that is pinned: %s", words.buf));
+    strbuf_release(&words);
+}
+
+/* A job with excluded nodes was refused, and the test without them was not. --test-only does not
+ * know for certain (rule 23): sbatch is asked without the nodes that have failed. */
+static void resolve_doubt(struct slurm_book *b, uint32_t shape)
+{
+    struct shape_record *s = &b->shapes[shape];
+    s->doubted = false;
+    if (has_bad_nodes(b)) {
+        s->bare = true;
+    } else if (s->unfit.n > 0) {
+        refuse_unfit(b, shape);
+    }
+}
+
+/* Rule 24: no node may be left that is not excluded. A bad one is better than none. */
+static void forgive(struct slurm_book *b, uint32_t batch)
+{
+    b->shapes[b->batches[batch].shape].bare = false;
+    if (nodes_forgive(&b->nodes, b->now_ms)) {
+        acts_note(b, "the nodes that are left cannot run the job: none is excluded any more");
     }
 }
 
@@ -240,7 +329,7 @@ void submit_tested(struct slurm_book *b, const struct slurm_event *ev)
     struct shape_record *s = &b->shapes[b->testing];
     b->testing = NOWHERE;
     if (ev->submit == SLURM_SUBMIT_NEVER) {
-        refuse_shape(b, ev->shape, ev->text);
+        refuse_by_slurm(b, ev->shape, ev->text);
         return;
     }
     bool clear = ev->submit == SLURM_SUBMIT_DONE || ev->submit == SLURM_SUBMIT_FULL;
@@ -249,7 +338,10 @@ void submit_tested(struct slurm_book *b, const struct slurm_event *ev)
     s->refused = false;
     if (!s->tested) {
         b->hold_ms = b->now_ms + wait_ms(b, s->n_unclear);
+    } else if (clear && s->doubted) {
+        resolve_doubt(b, ev->shape);
     }
+    s->doubted = s->doubted && !s->tested;
 }
 
 /* Puts a batch that was certainly not accepted back into its list, in order. */
@@ -358,6 +450,9 @@ static void enter_phase(struct slurm_book *b, struct batch_record *r, enum attem
 static void on_done(struct slurm_book *b, uint32_t batch)
 {
     struct batch_record *r = &b->batches[batch];
+    if (r->bare) {
+        forgive(b, batch);
+    }
     r->state = BATCH_HELD;
     enter_phase(b, r, PHASE_HELD);
     b->n_full = b->n_not_made = 0;
@@ -375,23 +470,26 @@ static void on_done(struct slurm_book *b, uint32_t batch)
     }
 }
 
+/* With nodes excluded the exclusion may be the reason: a test without it decides, and then an
+ * sbatch without it (resolve_doubt()). Nodes are forgiven once that is accepted, and not before. */
 static void on_never(struct slurm_book *b, uint32_t batch, const char *why)
 {
     struct batch_record *r = &b->batches[batch];
-    /* Rule 24: no node may be left that is not excluded. A bad one is better than none. */
-    if (nodes_forgive(&b->nodes, b->now_ms)) {
-        acts_note(b, "the nodes that are left cannot run the job: none is excluded any more");
+    struct shape_record *s = &b->shapes[r->shape];
+    if (r->excludes && !r->bare) {
+        s->doubted = true;
+        s->tested = false;
         b->hold_ms = b->now_ms + wait_ms(b, 1);
         put_back(b, batch, ENTRY_OVER);
         return;
     }
-    refuse_shape(b, r->shape, why);
-    for (uint32_t i = 0; i < r->n_entries; i++) {
-        if (r->entries[i] < ENTRY_STRAY) {
-            acts_end_without(b, r->entries[i], END_NEVER_LAUNCHED, b->shapes[r->shape].why);
-        }
+    s->bare = false;
+    if (r->excludes) {
+        refuse_unfit(b, r->shape);
+    } else {
+        refuse_by_slurm(b, r->shape, why);
     }
-    r->state = BATCH_REFUSED;
+    end_entries(b, batch, s->why);
 }
 
 void submit_answered(struct slurm_book *b, const struct slurm_event *ev)

@@ -186,6 +186,50 @@ static void test_queued(void **state)
     driver_release(&d);
 }
 
+/* Slurm shows the jobs running, and their nodes do not begin them: nothing of a task is spent, and
+ * after six in a row the program pauses with the reason. One that begins sets the count back. */
+static void test_unfit_nodes(void **state)
+{
+    static const struct core_plan_stage far = {
+        .executor = EXECUTOR_SLURM, .threads = 1, .crashes = 1, .attempts = 3};
+    const struct core_plan plan = {.n_cells = 2, .n_stages = 1, .stages = &far};
+    struct driver d;
+    struct program_row status = {0};
+    unsigned n = 0;
+    (void)state;
+    driver_init(&d, 1);
+    driver_add(&d, 1, &plan);
+    while (status.paused == 0 && n < 100) {
+        const uint32_t task = driver_row(&d, 0).state == TASK_STARTING ? 0 : 1;
+        const uint32_t no = driver_row(&d, task).n_attempts;
+        if (driver_row(&d, task).state == TASK_STARTING) {
+            struct core_event ev = {
+                .kind = CORE_ATTEMPT_ENDED, .program = 1, .task = task, .attempt_no = no};
+            ev.ended.reason = END_NEVER_LAUNCHED;
+            ev.ended.unfit = true;
+            ev.text = "n1 has NVIDIA T4";
+            driver_probed(&d, task, no, HEALTH_ALIVE);
+            assert_int_equal(driver_row(&d, task).state, TASK_RUNNING);
+            if (n++ == 1) {
+                driver_at(&d, CORE_ATTEMPT_UP, task, no); /* its start.json: another node */
+                driver_end(&d, task, no, END_PREEMPTED);
+            } else {
+                driver_step(&d, ev);
+                assert_int_equal(driver_row(&d, task).state, TASK_READY);
+                assert_int_equal(d.out.rows[0].attempt.reason, END_NEVER_LAUNCHED);
+            }
+        }
+        assert_true(core_program_status(d.core, 1, &status));
+        d.now_ms += 20000;
+        driver_step(&d, (struct core_event){.kind = CORE_TIMER});
+    }
+    assert_int_equal(status.paused, PAUSE_HOST);
+    assert_int_equal(n, 2 + 6);
+    assert_int_equal(driver_row(&d, 0).spent + driver_row(&d, 1).spent, 1); /* the preempted one */
+    assert_int_equal(driver_row(&d, 0).crashes + driver_row(&d, 1).crashes, 0);
+    driver_release(&d);
+}
+
 /* Another [run] moves what has not started; what runs keeps its place, and gives back that one. */
 static void test_moved(void **state)
 {
@@ -218,9 +262,13 @@ static void test_moved(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_limits), cmocka_unit_test(test_queues_are_apart),
-        cmocka_unit_test(test_full),   cmocka_unit_test(test_queued),
-        cmocka_unit_test(test_moved),  cmocka_unit_test(test_ended_in_the_queue),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_queues_are_apart),
+        cmocka_unit_test(test_full),
+        cmocka_unit_test(test_queued),
+        cmocka_unit_test(test_unfit_nodes),
+        cmocka_unit_test(test_moved),
+        cmocka_unit_test(test_ended_in_the_queue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

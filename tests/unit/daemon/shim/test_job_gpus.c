@@ -38,7 +38,8 @@ static void test_pinned(void **state)
     (void)state;
     assert_int_equal(job_gpus_find(&spec, &notes, &err), ERR_REFUSED);
     assert_non_null(strstr(err.msg, "[pin] gpu: which GPUs the job has is unknown: "));
-    assert_int_equal(notes.len, 0);
+    assert_string_equal(notes.buf, "GPUs that cannot be listed");
+    strbuf_release(&notes);
 }
 
 int main(void)

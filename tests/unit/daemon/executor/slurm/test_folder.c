@@ -231,12 +231,23 @@ static void test_sight(void **state)
     assert_int_equal(hint.kind, SLURM_HINT_UNCLEAR);
     slurm_folder_look(m.folder, IDS[0], &s);
     assert_true(s.listed && !s.launched && !s.refused && s.beat == 0 && !s.has_end);
+    assert_false(s.is_unfit);
+    scratch_put(m.folder, LAYOUT_UNFIT, "{\"torn");
+    slurm_folder_look(m.folder, IDS[0], &s);
+    assert_false(s.is_unfit);
+    assert_int_equal(unfit_write(m.folder, &(struct unfit){.node = "n1", .has = "NVIDIA T4"}, &err),
+                     0);
+    slurm_folder_look(m.folder, IDS[0], &s);
+    assert_true(s.is_unfit);
+    assert_string_equal(s.unfit.node, "n1");
+    assert_string_equal(s.unfit.has, "NVIDIA T4");
     scratch_put(m.folder, LAYOUT_START, "");
     scratch_put(m.folder, LAYOUT_REFUSED, "");
     scratch_put(m.folder, LAYOUT_HEARTBEAT, "17 boot host 4_2\n");
     scratch_put(m.folder, LAYOUT_EXIT, "{\"torn");
     slurm_folder_look(m.folder, IDS[0], &s);
     assert_true(s.launched && s.refused && s.beat == 17 && !s.has_end);
+    assert_false(s.is_unfit); /* it has begun after all */
     assert_false(fence_is_set(m.folder));
     assert_int_equal(slurm_folder_fence(m.folder, &err), 0);
     assert_true(fence_is_set(m.folder));
