@@ -199,6 +199,9 @@ static int open_database(struct store *store, const char *file, struct err *err)
         rc = set_pragmas(store, err);
     }
     if (rc == 0) {
+        rc = sql_add_functions(store->db, err);
+    }
+    if (rc == 0) {
         rc = schema_migrate(store->db, !store->reader, err);
     }
     return rc;

@@ -96,8 +96,8 @@ int store_endings(struct store *store, uint32_t program, uint32_t task, store_en
         /* A line is canonical, so the member has exactly this text. */
         (rc = sql_prepare(store->db,
                           "SELECT json_extract(line, '$.detail') FROM journal WHERE program=?1 AND"
-                          " seq>=?2 AND seq<?3 AND instr(line, ?4) > 0 AND"
-                          " instr(line, '\"event\":\"attempt_ended\"') > 0 ORDER BY seq LIMIT 1",
+                          " seq>=?2 AND seq<?3 AND has(line, ?4) AND"
+                          " has(line, '\"event\":\"attempt_ended\"') ORDER BY seq LIMIT 1",
                           &e.end, err)) != 0) {
         goto out;
     }

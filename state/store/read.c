@@ -233,9 +233,9 @@ int store_pauses(struct store *store, uint32_t program, store_pause_fn *fn, void
 {
     assert(store != NULL && fn != NULL);
     struct query q = {
-        /* instr first: most lines need not be read as JSON then. */
+        /* has() first: most lines need not be read as JSON then. */
         .sql = "SELECT json_extract(line, '$.status.paused'), json_extract(line, '$.detail')"
-               " FROM journal WHERE program=?1 AND CASE WHEN instr(line, 'paused') = 0 THEN 0 ELSE"
+               " FROM journal WHERE program=?1 AND CASE WHEN NOT has(line, 'paused') THEN 0 ELSE"
                " json_extract(line, '$.event') IN ('paused', 'resumed') END ORDER BY seq",
         .args = {program},
         .n_args = 1,
@@ -260,7 +260,7 @@ int store_runs(struct store *store, uint32_t program, store_run_fn *fn, void *ct
         /* A line is canonical, so the member has exactly this text. */
         .sql = "SELECT seq, json_extract(line, CASE seq WHEN 1 THEN '$.run' ELSE '$.detail' END)"
                " FROM journal WHERE program=?1 AND (seq = 1 OR"
-               " instr(line, '\"event\":\"run_settings\"') > 0) ORDER BY seq",
+               " has(line, '\"event\":\"run_settings\"')) ORDER BY seq",
         .args = {program},
         .n_args = 1,
         .visit = visit_run,

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 int sql_error(sqlite3 *db, int rc, struct err *err, const char *what)
 {
@@ -26,6 +27,25 @@ int sql_exec(sqlite3 *db, const char *sql, struct err *err)
 {
     assert(db != NULL && sql != NULL);
     int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? 0 : sql_error(db, rc, err, "database");
+}
+
+/* has(text, part): as instr(text, part) > 0, which compares byte by byte. */
+static void has_text(sqlite3_context *ctx, int n, sqlite3_value **args)
+{
+    assert(n == 2);
+    const void *text = sqlite3_value_text(args[0]);
+    const void *part = sqlite3_value_text(args[1]);
+    sqlite3_result_int(ctx, text != NULL && part != NULL &&
+                                memmem(text, (size_t)sqlite3_value_bytes(args[0]), part,
+                                       (size_t)sqlite3_value_bytes(args[1])) != NULL);
+}
+
+int sql_add_functions(sqlite3 *db, struct err *err)
+{
+    assert(db != NULL);
+    const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY;
+    int rc = sqlite3_create_function_v2(db, "has", 2, flags, NULL, has_text, NULL, NULL, NULL);
     return rc == SQLITE_OK ? 0 : sql_error(db, rc, err, "database");
 }
 

@@ -15,6 +15,9 @@ int sql_error(sqlite3 *db, int rc, struct err *err, const char *what);
 
 /* Statements without parameters and results, several at once. */
 int sql_exec(sqlite3 *db, const char *sql, struct err *err) MUST_CHECK;
+/* Adds has(text, part), which is 1 if the text contains the part, else 0. A start goes through
+ * every line of every journal with it. */
+int sql_add_functions(sqlite3 *db, struct err *err) MUST_CHECK;
 /* The first column of the first row; *out is left alone when none matches. */
 int sql_int(sqlite3 *db, const char *sql, int64_t *out, struct err *err) MUST_CHECK;
 
