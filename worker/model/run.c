@@ -186,6 +186,11 @@ void run_free(struct run *run)
     free(run);
 }
 
+void run_set_precision(struct run *run, enum product_precision precision)
+{
+    run->precision = precision;
+}
+
 void run_set_clock(struct run *run, struct pass_clock *clock)
 {
     run->clock = clock;
@@ -221,6 +226,7 @@ struct moe_dims run_moe_dims(const struct run *run, size_t n)
         .experts = (size_t)run->cfg.experts,
         .top_k = (size_t)run->cfg.top_k,
         .ffn = (size_t)run->cfg.expert_ffn,
+        .precision = run->precision,
         .clock = run->clock,
     };
 }

@@ -11,6 +11,7 @@
 #define WORKER_MODEL_RUN_H
 
 #include "worker/model/weights.h"
+#include "worker/nn/product/product.h"
 #include "worker/nn/router.h"
 
 enum run_mode { RUN_INFER, RUN_TRAIN };
@@ -23,6 +24,9 @@ struct pass_clock;
 int run_create(const struct model_config *cfg, enum run_mode mode, size_t max_tokens,
                struct run **out, struct err *err) MUST_CHECK;
 void run_free(struct run *run);
+/* Of the products of the linear layers in the passes that follow, but for the router's; float32 at
+ * first. */
+void run_set_precision(struct run *run, enum product_precision precision);
 /* Books the time of the passes that follow to `clock`; NULL: of none. */
 void run_set_clock(struct run *run, struct pass_clock *clock);
 /* What run_create would allocate, in bytes. */

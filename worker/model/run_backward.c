@@ -35,9 +35,9 @@ static real *gradient(const struct pass *ps, enum tensor_role role, int layer)
     return run_grad_at(ps->w, ps->grad, role, layer);
 }
 
-/* Adds to (beta 1) or writes (beta 0) dn; reads dx, the gradient of the block's output. */
+/* Adds to dn, or writes it; reads dx, the gradient of the block's output. */
 static void dense_ffn_backward(const struct pass *ps, const struct layer_kept *k, int layer,
-                               real beta)
+                               bool add)
 {
     struct run_scratch *g = &ps->run->grad;
     bool moe = model_config_is_moe(&ps->run->cfg, layer);
@@ -47,13 +47,17 @@ static void dense_ffn_backward(const struct pass *ps, const struct layer_kept *k
 
     swiglu_forward(k->h, k->gu, ps->n, f);
     pass_clock_mark(ps->run->clock, PASS_ELEMENTS);
-    linear_backward_weight(gradient(ps, down, layer), g->dx, k->h, ps->n, f, c);
-    linear_backward_input(g->dh, 0, g->dx, weight(ps, down, layer), ps->n, f, c);
+    linear_backward_weight(gradient(ps, down, layer), g->dx, k->h,
+                           &(struct linear_dims){ps->n, f, c, ps->run->precision});
+    linear_backward_input(g->dh, false, g->dx, weight(ps, down, layer),
+                          &(struct linear_dims){ps->n, f, c, ps->run->precision});
     pass_clock_mark(ps->run->clock, PASS_BODY);
     swiglu_backward(g->dgu, g->dh, k->gu, ps->n, f);
     pass_clock_mark(ps->run->clock, PASS_ELEMENTS);
-    linear_backward_weight(gradient(ps, gate, layer), g->dgu, k->xn2, ps->n, c, 2 * f);
-    linear_backward_input(g->dn, beta, g->dgu, weight(ps, gate, layer), ps->n, c, 2 * f);
+    linear_backward_weight(gradient(ps, gate, layer), g->dgu, k->xn2,
+                           &(struct linear_dims){ps->n, c, 2 * f, ps->run->precision});
+    linear_backward_input(g->dn, add, g->dgu, weight(ps, gate, layer),
+                          &(struct linear_dims){ps->n, c, 2 * f, ps->run->precision});
     pass_clock_mark(ps->run->clock, PASS_BODY);
 }
 
@@ -81,10 +85,10 @@ static void mixture_backward(const struct pass *ps, const struct layer_kept *k, 
     router_backward(g->dr, g->dw, k->p, k->route_lse, k->chosen, k->route_w, k->counts, &losses,
                     &router);
     pass_clock_mark(ps->run->clock, PASS_ROUTING);
-    linear_backward_weight(gradient(ps, TENSOR_ROUTER, layer), g->dr, k->xn2, ps->n, dims.width,
-                           dims.experts);
-    linear_backward_input(g->dn, 1, g->dr, weight(ps, TENSOR_ROUTER, layer), ps->n, dims.width,
-                          dims.experts);
+    linear_backward_weight(gradient(ps, TENSOR_ROUTER, layer), g->dr, k->xn2,
+                           &(struct linear_dims){ps->n, dims.width, dims.experts, PRODUCT_FLOAT32});
+    linear_backward_input(g->dn, true, g->dr, weight(ps, TENSOR_ROUTER, layer),
+                          &(struct linear_dims){ps->n, dims.width, dims.experts, PRODUCT_FLOAT32});
     pass_clock_mark(ps->run->clock, PASS_BODY);
 }
 
@@ -99,7 +103,7 @@ static void ffn_block_backward(const struct pass *ps, const struct layer_kept *k
                     (real)ps->run->cfg.norm_eps, ps->n, c);
     pass_clock_mark(ps->run->clock, PASS_ELEMENTS);
     if (dense)
-        dense_ffn_backward(ps, k, layer, 0);
+        dense_ffn_backward(ps, k, layer, false);
     else
         memset(g->dn, 0, ps->n * c * sizeof(real));
     if (model_config_is_moe(&ps->run->cfg, layer))
@@ -117,8 +121,10 @@ static void attention_block_backward(const struct pass *ps, const struct layer_k
     size_t c = (size_t)ps->run->cfg.width;
     size_t packed = (dims->heads + 2 * dims->groups) * dims->dim;
 
-    linear_backward_weight(gradient(ps, TENSOR_O, layer), g->dx, k->att, ps->n, c, c);
-    linear_backward_input(g->dn, 0, g->dx, weight(ps, TENSOR_O, layer), ps->n, c, c);
+    linear_backward_weight(gradient(ps, TENSOR_O, layer), g->dx, k->att,
+                           &(struct linear_dims){ps->n, c, c, ps->run->precision});
+    linear_backward_input(g->dn, false, g->dx, weight(ps, TENSOR_O, layer),
+                          &(struct linear_dims){ps->n, c, c, ps->run->precision});
     pass_clock_mark(ps->run->clock, PASS_BODY);
     attention_backward(g->dqkv, g->dn, k->att, k->lse, k->qkv, ps->run->attention, dims);
     pass_clock_mark(ps->run->clock, PASS_ATTENTION);
@@ -127,8 +133,10 @@ static void attention_block_backward(const struct pass *ps, const struct layer_k
     rmsnorm_forward(k->xn1, k->rstd1, k->x, weight(ps, TENSOR_NORM_ATTENTION, layer),
                     (real)ps->run->cfg.norm_eps, ps->n, c);
     pass_clock_mark(ps->run->clock, PASS_ELEMENTS);
-    linear_backward_weight(gradient(ps, TENSOR_Q, layer), g->dqkv, k->xn1, ps->n, c, packed);
-    linear_backward_input(g->dn, 0, g->dqkv, weight(ps, TENSOR_Q, layer), ps->n, c, packed);
+    linear_backward_weight(gradient(ps, TENSOR_Q, layer), g->dqkv, k->xn1,
+                           &(struct linear_dims){ps->n, c, packed, ps->run->precision});
+    linear_backward_input(g->dn, false, g->dqkv, weight(ps, TENSOR_Q, layer),
+                          &(struct linear_dims){ps->n, c, packed, ps->run->precision});
     pass_clock_mark(ps->run->clock, PASS_BODY);
     rmsnorm_backward(g->dx, gradient(ps, TENSOR_NORM_ATTENTION, layer), g->dn, k->x,
                      weight(ps, TENSOR_NORM_ATTENTION, layer), k->rstd1, ps->n, c);

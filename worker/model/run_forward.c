@@ -24,7 +24,8 @@ static void attention_block(struct run *run, const struct weights *w, struct lay
     rmsnorm_forward(k->xn1, k->rstd1, k->x, weights_at(w, TENSOR_NORM_ATTENTION, layer),
                     (real)run->cfg.norm_eps, n, c);
     pass_clock_mark(run->clock, PASS_ELEMENTS);
-    linear_forward(k->qkv, 0, k->xn1, weights_at(w, TENSOR_Q, layer), n, c, packed);
+    linear_forward(k->qkv, false, k->xn1, weights_at(w, TENSOR_Q, layer),
+                   &(struct linear_dims){n, c, packed, run->precision});
     pass_clock_mark(run->clock, PASS_BODY);
     rope_forward(k->qkv, run->rope, n, dims->tokens, dims->heads + dims->groups, dims->dim, packed);
     pass_clock_mark(run->clock, PASS_ELEMENTS);
@@ -32,7 +33,8 @@ static void attention_block(struct run *run, const struct weights *w, struct lay
     pass_clock_mark(run->clock, PASS_ATTENTION);
     memcpy(k->x_mid, k->x, n * c * sizeof(real));
     pass_clock_mark(run->clock, PASS_ELEMENTS);
-    linear_forward(k->x_mid, 1, k->att, weights_at(w, TENSOR_O, layer), n, c, c);
+    linear_forward(k->x_mid, true, k->att, weights_at(w, TENSOR_O, layer),
+                   &(struct linear_dims){n, c, c, run->precision});
     pass_clock_mark(run->clock, PASS_BODY);
 }
 
@@ -43,13 +45,14 @@ static void dense_ffn(struct run *run, const struct weights *w, struct layer_kep
     size_t c = (size_t)run->cfg.width, f = model_config_dense_ffn(&run->cfg, layer);
     bool moe = model_config_is_moe(&run->cfg, layer);
 
-    linear_forward(k->gu, 0, k->xn2, weights_at(w, moe ? TENSOR_SHARED_GATE : TENSOR_GATE, layer),
-                   n, c, 2 * f);
+    linear_forward(k->gu, false, k->xn2,
+                   weights_at(w, moe ? TENSOR_SHARED_GATE : TENSOR_GATE, layer),
+                   &(struct linear_dims){n, c, 2 * f, run->precision});
     pass_clock_mark(run->clock, PASS_BODY);
     swiglu_forward(k->h, k->gu, n, f);
     pass_clock_mark(run->clock, PASS_ELEMENTS);
-    linear_forward(out, 1, k->h, weights_at(w, moe ? TENSOR_SHARED_DOWN : TENSOR_DOWN, layer), n, f,
-                   c);
+    linear_forward(out, true, k->h, weights_at(w, moe ? TENSOR_SHARED_DOWN : TENSOR_DOWN, layer),
+                   &(struct linear_dims){n, f, c, run->precision});
     pass_clock_mark(run->clock, PASS_BODY);
 }
 
@@ -62,8 +65,8 @@ static void mixture(struct run *run, const struct weights *w, struct layer_kept 
         .n = n, .experts = dims.experts, .top_k = dims.top_k, .renormalise = run->cfg.renormalise};
     const real *bias = w->route_bias + (size_t)layer * dims.experts;
 
-    linear_forward(k->p, 0, k->xn2, weights_at(w, TENSOR_ROUTER, layer), n, dims.width,
-                   dims.experts);
+    linear_forward(k->p, false, k->xn2, weights_at(w, TENSOR_ROUTER, layer),
+                   &(struct linear_dims){n, dims.width, dims.experts, PRODUCT_FLOAT32});
     pass_clock_mark(run->clock, PASS_BODY);
     router_forward(k->p, k->route_lse, k->chosen, k->route_w, k->counts, bias, stats, &router);
     moe_plan_make(&k->plan, k->chosen, k->counts, &dims);

@@ -20,8 +20,8 @@ const real *run_logits(struct run *run, const struct weights *w, size_t first, s
     size_t c = (size_t)run->cfg.width;
 
     assert(n <= run->head_rows);
-    linear_forward(run->logits, 0, run->xn_last + first * c, weights_at(w, head_role(run), -1), n,
-                   c, (size_t)run->cfg.vocab);
+    linear_forward(run->logits, false, run->xn_last + first * c, weights_at(w, head_role(run), -1),
+                   &(struct linear_dims){n, c, (size_t)run->cfg.vocab, run->precision});
     pass_clock_mark(run->clock, PASS_HEAD);
     return run->logits;
 }
@@ -55,8 +55,10 @@ double run_head_gradient(struct run *run, const struct weights *w, const struct 
         (void)run_logits(run, w, at, rows);
         crossent_forward_backward(run->row_loss, run->logits, scale, batch->targets + at, rows, v);
         pass_clock_mark(run->clock, PASS_LOSS);
-        linear_backward_input(run->grad.dn + at * c, 0, run->logits, head, rows, c, v);
-        linear_backward_weight(d_head, run->logits, run->xn_last + at * c, rows, c, v);
+        linear_backward_input(run->grad.dn + at * c, false, run->logits, head,
+                              &(struct linear_dims){rows, c, v, run->precision});
+        linear_backward_weight(d_head, run->logits, run->xn_last + at * c,
+                               &(struct linear_dims){rows, c, v, run->precision});
         pass_clock_mark(run->clock, PASS_HEAD);
         for (size_t i = 0; i < rows; i++)
             sum += run->row_loss[i];

@@ -68,7 +68,8 @@ struct run {
     real *logits;              /* (head rows, V) */
     double *row_loss;          /* (head rows) */
     size_t head_rows;
-    struct pass_clock *clock; /* NULL unless the pass is measured */
+    enum product_precision precision; /* of the linear layers but the router */
+    struct pass_clock *clock;         /* NULL unless the pass is measured */
     struct run_again again;
     struct run_scratch grad; /* RUN_TRAIN */
 };

@@ -69,6 +69,19 @@ enum nn_cpu nn_cpu(void)
     return (enum nn_cpu)(level - 1);
 }
 
+bool nn_cpu_has_bfloat16(void)
+{
+#ifdef __x86_64__
+    const char *wish = getenv("PREREG_BFLOAT16");
+
+    __builtin_cpu_init();
+    return nn_cpu() == NN_CPU_AVX512 && __builtin_cpu_supports("avx512bf16") &&
+           (wish == NULL || strcmp(wish, "no") != 0);
+#else
+    return false;
+#endif
+}
+
 const char *nn_cpu_text(enum nn_cpu cpu)
 {
     return NAMES[cpu];

@@ -6,12 +6,17 @@
 #ifndef WORKER_NN_CPU_H
 #define WORKER_NN_CPU_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
 enum nn_cpu { NN_CPU_BASELINE, NN_CPU_AVX2, NN_CPU_AVX512, NN_CPU_NEON };
 
 /* The choice; the same for the life of the process. */
 enum nn_cpu nn_cpu(void);
+/* Whether vdpbf16ps may be used: AVX-512 is the choice, and the processor has AVX512_BF16.
+ * PREREG_CPU=avx512 with PREREG_BFLOAT16=no does without. */
+bool nn_cpu_has_bfloat16(void);
 /* ERR_USAGE when PREREG_CPU is not one of their names. */
 int nn_cpu_check(struct err *err) MUST_CHECK;
 /* "baseline", "avx2", "avx512", "neon" */

@@ -5,22 +5,23 @@
  */
 #include "worker/nn/linear.h"
 
-#include "worker/nn/product/product.h"
-
-void linear_forward(real *restrict y, real beta, const real *restrict x, const real *restrict w,
-                    size_t n, size_t in, size_t out)
+void linear_forward(real *restrict y, bool add, const real *restrict x, const real *restrict w,
+                    const struct linear_dims *dims)
 {
-    product(y, out, beta != 0, matrix_plain(x, in), matrix_turned(w, in), n, out, in);
+    product(dims->precision, y, dims->out, add, matrix_plain(x, dims->in),
+            matrix_turned(w, dims->in), dims->n, dims->out, dims->in);
 }
 
-void linear_backward_input(real *restrict dx, real beta, const real *restrict dy,
-                           const real *restrict w, size_t n, size_t in, size_t out)
+void linear_backward_input(real *restrict dx, bool add, const real *restrict dy,
+                           const real *restrict w, const struct linear_dims *dims)
 {
-    product(dx, in, beta != 0, matrix_plain(dy, out), matrix_plain(w, in), n, in, out);
+    product(dims->precision, dx, dims->in, add, matrix_plain(dy, dims->out),
+            matrix_plain(w, dims->in), dims->n, dims->in, dims->out);
 }
 
 void linear_backward_weight(real *restrict dw, const real *restrict dy, const real *restrict x,
-                            size_t n, size_t in, size_t out)
+                            const struct linear_dims *dims)
 {
-    product(dw, in, true, matrix_turned(dy, out), matrix_plain(x, in), out, in, n);
+    product(dims->precision, dw, dims->in, true, matrix_turned(dy, dims->out),
+            matrix_plain(x, dims->in), dims->out, dims->in, dims->n);
 }

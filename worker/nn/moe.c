@@ -47,12 +47,13 @@ void moe_forward(real *restrict y, const struct moe_kept *kept, const struct moe
         size_t at = plan->first[e], m = plan->first[e + 1] - at;
         if (m == 0)
             continue;
-        linear_forward(kept->gu + at * 2 * f, 0, kept->xg + at * c, wgu + e * 2 * f * c, m, c,
-                       2 * f);
+        linear_forward(kept->gu + at * 2 * f, false, kept->xg + at * c, wgu + e * 2 * f * c,
+                       &(struct linear_dims){m, c, 2 * f, dims->precision});
         pass_clock_mark(dims->clock, PASS_BODY);
         swiglu_forward(kept->h + at * f, kept->gu + at * 2 * f, m, f);
         pass_clock_mark(dims->clock, PASS_ELEMENTS);
-        linear_forward(kept->yg + at * c, 0, kept->h + at * f, wd + e * c * f, m, f, c);
+        linear_forward(kept->yg + at * c, false, kept->h + at * f, wd + e * c * f,
+                       &(struct linear_dims){m, f, c, dims->precision});
         pass_clock_mark(dims->clock, PASS_BODY);
     }
     for (size_t i = 0; i < dims->n * k; i++)
@@ -72,13 +73,17 @@ static void expert_backward(const struct moe_gradient *grad, const struct moe_ke
 
     swiglu_forward(kept->h + at * f, kept->gu + at * 2 * f, m, f);
     pass_clock_mark(dims->clock, PASS_ELEMENTS);
-    linear_backward_weight(grad->dwd + e * c * f, dyg, kept->h + at * f, m, f, c);
-    linear_backward_input(dh, 0, dyg, wd + e * c * f, m, f, c);
+    linear_backward_weight(grad->dwd + e * c * f, dyg, kept->h + at * f,
+                           &(struct linear_dims){m, f, c, dims->precision});
+    linear_backward_input(dh, false, dyg, wd + e * c * f,
+                          &(struct linear_dims){m, f, c, dims->precision});
     pass_clock_mark(dims->clock, PASS_BODY);
     swiglu_backward(dgu, dh, kept->gu + at * 2 * f, m, f);
     pass_clock_mark(dims->clock, PASS_ELEMENTS);
-    linear_backward_weight(grad->dwgu + e * 2 * f * c, dgu, kept->xg + at * c, m, c, 2 * f);
-    linear_backward_input(dyg, 0, dgu, wgu + e * 2 * f * c, m, c, 2 * f);
+    linear_backward_weight(grad->dwgu + e * 2 * f * c, dgu, kept->xg + at * c,
+                           &(struct linear_dims){m, c, 2 * f, dims->precision});
+    linear_backward_input(dyg, false, dgu, wgu + e * 2 * f * c,
+                          &(struct linear_dims){m, c, 2 * f, dims->precision});
     pass_clock_mark(dims->clock, PASS_BODY);
 }
 

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "worker/nn/pass_clock.h"
+#include "worker/nn/product/product.h"
 #include "worker/nn/real.h"
 
 struct moe_dims {
@@ -24,7 +25,8 @@ struct moe_dims {
     size_t experts;
     size_t top_k;
     size_t ffn;
-    struct pass_clock *clock; /* NULL unless the pass is measured */
+    enum product_precision precision; /* of the experts */
+    struct pass_clock *clock;         /* NULL unless the pass is measured */
 };
 
 /* Where the assignments went: place (N, K) is the row in the grouped arrays, first (E + 1) each

@@ -62,6 +62,10 @@ int bench_options_read(int argc, char **argv, struct bench_options *out, struct 
             out->products = PRODUCTS_OPENBLAS;
             continue;
         }
+        if (strcmp(argv[i], "--bfloat16") == 0) {
+            out->precision = PRODUCT_BFLOAT16;
+            continue;
+        }
         if (strcmp(argv[i], "--json") == 0) {
             out->json = true;
             continue;
@@ -271,6 +275,7 @@ int bench_run(const struct bench_options *opt, FILE *out, struct err *err)
                                   .steps = opt->steps + WARM_UP,
                                   .seed = 1,
                                   .lr = 1e-4,
+                                  .precision = opt->precision,
                                   .weight_decay = 0.1,
                                   .clip = 1.0,
                                   .beta1 = 0.9,

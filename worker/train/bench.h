@@ -26,6 +26,7 @@ struct bench_options {
     int64_t context;  /* 0: the model's own */
     int64_t threads;
     int64_t steps;
+    enum product_precision precision;
     enum product_kind products; /* of the step; the ceiling is always OpenBLAS's */
     bool json;
 };

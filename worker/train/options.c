@@ -20,6 +20,7 @@
 
 static const char *const CONTRACTS[CONTRACT_NR] = {"fixed", "active", "total"};
 static const char *const PRODUCTS[PRODUCTS_NR] = {"fixed", "openblas"};
+static const char *const PRECISIONS[PRODUCT_PRECISION_NR] = {"float32", "bfloat16"};
 static const char *const SCHEDULES[SCHEDULE_NR] = {"cosine", "wsd", "constant"};
 
 void train_options_read_horizon(struct params *p, struct train_options *opt)
@@ -215,6 +216,10 @@ static void read_evaluation(struct params *p, struct train_options *opt)
     opt->val_curve = opt->eval_every > 0;
     opt->products =
         (enum product_kind)params_choice(p, "products", PRODUCTS, PRODUCTS_NR, PRODUCTS_FIXED);
+    opt->precision = (enum product_precision)params_choice(p, "precision", PRECISIONS,
+                                                           PRODUCT_PRECISION_NR, PRODUCT_FLOAT32);
+    if (opt->precision == PRODUCT_BFLOAT16 && opt->products == PRODUCTS_OPENBLAS)
+        params_fault(p, "precision", "\"bfloat16\" needs products = \"fixed\"");
     opt->resume_any_core = params_bool(p, "resume_any_core", false);
     if (opt->stop_at_target && !opt->has_target)
         params_fault(p, "stop_at_target", "needs target_loss");

@@ -62,6 +62,7 @@ struct train_options {
     int64_t eval_every;  /* steps; 0: at marks and the end only */
     bool val_curve;      /* eval_every was given: the evaluations are reported as a curve */
     enum product_kind products;
+    enum product_precision precision;
     bool resume_any_core;
     bool solved; /* match was solved here; solved_ffn is the answer */
     int64_t solved_ffn;

@@ -32,6 +32,7 @@ int trainer_init(struct trainer *t, const struct train_options *opt, const struc
     rc = run_create(&opt->model, RUN_TRAIN, n_micro, &t->run, err);
     if (rc < 0)
         return rc;
+    run_set_precision(t->run, opt->precision);
     weights_randomise(&t->w, opt->seed, opt->init_std);
     return 0;
 }

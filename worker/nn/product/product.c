@@ -5,13 +5,15 @@
  * cuts, so they leave no trace in the result.
  *
  * The last panel may be wider than the columns that are left: then the tile writes to a copy of C's
- * columns, from which they are copied back.
+ * columns, from which they are copied back. In bfloat16 both operands are rounded as they are
+ * packed.
  */
 #include "worker/nn/product/product.h"
 
 #include <string.h>
 
 #include "worker/nn/gemm.h"
+#include "worker/nn/product/bfloat16.h"
 #include "worker/nn/product/pack.h"
 #include "worker/nn/product/tile.h"
 #include "worker/nn/threads.h"
@@ -23,11 +25,13 @@
 #define FAR     8192   /* elements between rows: these would share their places in the caches */
 #define SMALL   100000 /* multiplications: fewer are not worth waking threads for */
 
-/* Of one thread: packed operands, and columns of C that a panel overlaps. */
+/* Of one thread: packed operands, columns of C that a panel overlaps, and what was rounded to
+ * bfloat16 and is not packed yet. */
 struct scratch {
     real b[DEPTH * STRETCH];
     real a[ROWS * (DEPTH + TILE_COLS)];
     real c[ROWS * PACK_COLS_MAX];
+    real rounded[ROWS * DEPTH];
 };
 
 static _Thread_local _Alignas(64) struct scratch scratch;
@@ -40,46 +44,71 @@ void product_choose(enum product_kind kind, int threads)
     gemm_set_threads(kind == PRODUCTS_OPENBLAS ? threads : 1);
 }
 
-static size_t min_size(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 const char *product_text(void)
 {
     return chosen == PRODUCTS_OPENBLAS ? gemm_blas_text() : "fixed products, contract 2";
 }
 
-/* One panel of which only `cols` columns are C's. */
-static void narrow_panel(real *restrict c, size_t ldc, bool add, struct tile_view a,
-                         struct tile_panel panel, size_t rows, size_t cols, size_t k)
+static size_t min_size(size_t a, size_t b)
 {
-    for (size_t r = 0; add && r < rows; r++)
-        memcpy(scratch.c + r * panel.ld, c + r * ldc, cols * sizeof(real));
-    tile_multiply(scratch.c, panel.ld, add, a, panel, rows, panel.ld, k);
-    for (size_t r = 0; r < rows; r++)
-        memcpy(c + r * ldc, scratch.c + r * panel.ld, cols * sizeof(real));
+    return a < b ? a : b;
 }
 
-/* Rows of A against the packed piece of B. */
-static void panels_product(real *restrict c, size_t ldc, bool add, struct tile_view a, size_t rows,
-                           size_t cols, size_t k)
-{
-    const real *b = scratch.b;
+/* A piece of a product. Its operands have `units` of k: positions, or what bfloat16.h makes of
+ * them. */
+struct piece {
+    enum product_precision precision;
+    real *c;
+    size_t ldc;
+    bool add;
+    size_t cols;
+    size_t units;
+};
 
-    for (size_t first = 0; first < cols; first += pack_cols()) {
-        size_t n = min_size(pack_cols(), cols - first);
-        size_t ld = (n + TILE_COLS - 1) / TILE_COLS * TILE_COLS;
-        struct tile_panel panel = {b, ld};
-        if (n == ld)
-            tile_multiply(c + first, ldc, add, a, panel, rows, n, k);
+static size_t panel_width(size_t cols)
+{
+    return (cols + TILE_COLS - 1) / TILE_COLS * TILE_COLS;
+}
+
+static void multiply(const struct piece *p, real *restrict c, size_t ldc, struct tile_view a,
+                     struct tile_panel b, size_t rows)
+{
+#ifdef TILE_HAS_PAIRS
+    if (p->precision == PRODUCT_BFLOAT16 && bfloat16_is_native()) {
+        tile_multiply_pairs(c, ldc, p->add, a, b, rows, b.ld, p->units);
+        return;
+    }
+#endif
+    tile_multiply(c, ldc, p->add, a, b, rows, b.ld, p->units);
+}
+
+/* One panel of which only `cols` columns are C's. */
+static void narrow_panel(const struct piece *p, real *restrict c, struct tile_view a,
+                         struct tile_panel panel, size_t rows, size_t cols)
+{
+    for (size_t r = 0; p->add && r < rows; r++)
+        memcpy(scratch.c + r * panel.ld, c + r * p->ldc, cols * sizeof(real));
+    multiply(p, scratch.c, panel.ld, a, panel, rows);
+    for (size_t r = 0; r < rows; r++)
+        memcpy(c + r * p->ldc, scratch.c + r * panel.ld, cols * sizeof(real));
+}
+
+/* Rows of A, the first of them C's row `row`, against the packed piece of B. */
+static void panels_product(const struct piece *p, size_t row, struct tile_view a, size_t rows)
+{
+    real *c = p->c + row * p->ldc;
+
+    for (size_t first = 0; first < p->cols; first += pack_cols()) {
+        size_t n = min_size(pack_cols(), p->cols - first);
+        struct tile_panel panel = {scratch.b + first * p->units, panel_width(n)};
+        if (n == panel.ld)
+            multiply(p, c + first, p->ldc, a, panel, rows);
         else
-            narrow_panel(c + first, ldc, add, a, panel, rows, n, k);
-        b += k * ld;
+            narrow_panel(p, c + first, a, panel, rows, n);
     }
 }
 
-/* Rows of A that meet `cols` columns: in place where these are few, else packed. */
+/* Rows of A that meet the piece of B: in place where its columns are few, else packed. */
 static struct tile_view rows_of(struct matrix a, size_t rows, size_t cols, size_t k)
 {
     size_t ld = k + TILE_COLS;
@@ -95,21 +124,62 @@ static struct tile_view rows_of(struct matrix a, size_t rows, size_t cols, size_
     return tile_plain(scratch.a, ld);
 }
 
-/* All rows of A (m, k) against one piece of B (k, cols), k <= DEPTH, cols <= STRETCH. */
-static void piece_product(real *restrict c, size_t ldc, bool add, struct matrix a, struct matrix b,
-                          size_t m, size_t cols, size_t k)
+/* The same, rounded to bfloat16. */
+static struct tile_view rounded_rows_of(struct matrix a, size_t rows, size_t k)
 {
-    pack_panels(scratch.b, b, k, cols);
+    size_t units = bfloat16_units(k), ld = units + TILE_COLS;
+
+    if (!a.transposed) {
+        bfloat16_rows(scratch.a, ld, a.at, a.ld, rows, k);
+        return tile_plain(scratch.a, ld);
+    }
+    bfloat16_columns(scratch.rounded, rows, a.at, a.ld, k, rows);
+    pack_strips(scratch.a, scratch.rounded, rows, rows, units);
+    return tile_strips(scratch.a, units);
+}
+
+/* pack_panels() of B (k, cols) rounded to bfloat16. */
+static void rounded_panels(struct matrix b, size_t k, size_t cols)
+{
+    size_t units = bfloat16_units(k);
+
+    for (size_t first = 0; first < cols; first += pack_cols()) {
+        size_t n = min_size(pack_cols(), cols - first), ld = panel_width(n);
+        real *panel = scratch.b + first * units;
+        struct matrix from = matrix_from(b, 0, first);
+        if (b.transposed) {
+            bfloat16_rows(scratch.rounded, units, from.at, b.ld, n, k);
+            pack_turned(panel, ld, scratch.rounded, units, n, units);
+        } else {
+            bfloat16_columns(panel, ld, from.at, b.ld, k, n);
+        }
+        for (size_t i = 0; n < ld && i < units; i++)
+            memset(panel + i * ld + n, 0, (ld - n) * sizeof(real));
+    }
+}
+
+/* All rows of A (m, k) against one piece of B (k, p->cols), k <= DEPTH, p->cols <= STRETCH. */
+static void piece_product(const struct piece *p, struct matrix a, struct matrix b, size_t m,
+                          size_t k)
+{
+    bool rounds = p->precision == PRODUCT_BFLOAT16;
+
+    if (rounds)
+        rounded_panels(b, k, p->cols);
+    else
+        pack_panels(scratch.b, b, k, p->cols);
     for (size_t row = 0; row < m; row += ROWS) {
         size_t rows = min_size(ROWS, m - row);
         struct matrix at = matrix_from(a, row, 0);
-        struct tile_view view = rows_of(at, rows, cols, k);
-        panels_product(c + row * ldc, ldc, add, view, rows, cols, k);
+        struct tile_view view =
+            rounds ? rounded_rows_of(at, rows, k) : rows_of(at, rows, p->cols, k);
+        panels_product(p, row, view, rows);
     }
 }
 
 /* A product, and how it is cut for threads: in units of rows or of columns of C. */
 struct work {
+    enum product_precision precision;
     real *c;
     size_t ldc;
     bool add;
@@ -124,10 +194,16 @@ struct work {
 static void compute(const struct work *w)
 {
     for (size_t col = 0; col < w->n; col += STRETCH)
-        for (size_t i = 0; i < w->k; i += DEPTH)
-            piece_product(w->c + col, w->ldc, w->add || i > 0, matrix_from(w->a, 0, i),
-                          matrix_from(w->b, i, col), w->m, min_size(STRETCH, w->n - col),
-                          min_size(DEPTH, w->k - i));
+        for (size_t i = 0; i < w->k; i += DEPTH) {
+            size_t k = min_size(DEPTH, w->k - i);
+            struct piece p = {.precision = w->precision,
+                              .c = w->c + col,
+                              .ldc = w->ldc,
+                              .add = w->add || i > 0,
+                              .cols = min_size(STRETCH, w->n - col),
+                              .units = w->precision == PRODUCT_BFLOAT16 ? bfloat16_units(k) : k};
+            piece_product(&p, matrix_from(w->a, 0, i), matrix_from(w->b, i, col), w->m, k);
+        }
 }
 
 static void compute_part(void *ctx, size_t from, size_t to, int thread)
@@ -149,10 +225,10 @@ static void compute_part(void *ctx, size_t from, size_t to, int thread)
         compute(&w);
 }
 
-void product(real *restrict c, size_t ldc, bool add, struct matrix a, struct matrix b, size_t m,
-             size_t n, size_t k)
+void product(enum product_precision precision, real *restrict c, size_t ldc, bool add,
+             struct matrix a, struct matrix b, size_t m, size_t n, size_t k)
 {
-    struct work w = {c, ldc, add, a, b, m, n, k, m >= n};
+    struct work w = {precision, c, ldc, add, a, b, m, n, k, m >= n};
     size_t unit = w.by_rows ? TILE_ROWS : PACK_COLS_MAX;
 
     if (chosen == PRODUCTS_OPENBLAS) {

@@ -22,8 +22,12 @@ void product_choose(enum product_kind kind, int threads);
  */
 const char *product_text(void);
 
+/* PRODUCT_BFLOAT16 rounds both operands to bfloat16 and adds in float32, in the order of
+ * worker/nn/product/bfloat16.h. OpenBLAS computes in float32 whatever is asked for. */
+enum product_precision { PRODUCT_FLOAT32, PRODUCT_BFLOAT16, PRODUCT_PRECISION_NR };
+
 /* Rows of C are ldc apart. add false never reads C, and k = 0 then writes zeros. */
-void product(real *restrict c, size_t ldc, bool add, struct matrix a, struct matrix b, size_t m,
-             size_t n, size_t k);
+void product(enum product_precision precision, real *restrict c, size_t ldc, bool add,
+             struct matrix a, struct matrix b, size_t m, size_t n, size_t k);
 
 #endif

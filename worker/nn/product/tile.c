@@ -99,6 +99,29 @@ static inline plain_vec plain_fma(plain_vec a, plain_vec b, plain_vec c)
 #include "worker/nn/product/tile_body.h"
 #endif
 
+#ifdef TILE_HAS_PAIRS
+#ifdef __clang__
+#define TILE_TARGET __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16")))
+#else
+#define TILE_TARGET                                                                                \
+    __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,prefer-vector-width="     \
+                          "512")))
+#endif
+#define TILE_NAME(x)      tile_##x##_pairs_body
+#define TILE_WIDE         4
+#define TILE_VEC          __m512
+#define TILE_SPLAT(x)     _mm512_set1_ps(x)
+#define TILE_FMA(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
+#include "worker/nn/product/tile_body.h"
+
+void tile_multiply_pairs(real *restrict c, size_t ldc, bool add, struct tile_view a,
+                         struct tile_panel b, size_t rows, size_t cols, size_t k)
+{
+    assert(cols % TILE_COLS == 0);
+    tile_multiply_pairs_body(c, ldc, add, a, b, rows, cols, k);
+}
+#endif
+
 void tile_multiply(real *restrict c, size_t ldc, bool add, struct tile_view a, struct tile_panel b,
                    size_t rows, size_t cols, size_t k)
 {

@@ -57,4 +57,11 @@ static inline struct tile_view tile_strips(const real *at, size_t k)
 void tile_multiply(real *restrict c, size_t ldc, bool add, struct tile_view a, struct tile_panel b,
                    size_t rows, size_t cols, size_t k);
 
+#if defined(__x86_64__) && !defined(NN_F64)
+#define TILE_HAS_PAIRS
+/* The same for units of worker/nn/product/bfloat16.h that are pairs. */
+void tile_multiply_pairs(real *restrict c, size_t ldc, bool add, struct tile_view a,
+                         struct tile_panel b, size_t rows, size_t cols, size_t k);
+#endif
+
 #endif

@@ -35,7 +35,8 @@ static double linear_loss(void *ctx)
 {
     struct layer_case *k = ctx;
 
-    linear_forward(k->y, 0, k->x, k->w, k->n, k->c, k->o);
+    linear_forward(k->y, false, k->x, k->w,
+                   &(struct linear_dims){k->n, k->c, k->o, PRODUCT_FLOAT32});
     return weighted(k->y, k->r, k->n * k->o);
 }
 
@@ -48,8 +49,9 @@ static void test_linear(void **state)
     k.y = zero_array(k.n * k.o);
     k.r = random_array(k.n * k.o, 3, 1.0);
     double *dx = zero_array(k.n * k.c), *dw = zero_array(k.o * k.c);
-    linear_backward_input(dx, 0, k.r, k.w, k.n, k.c, k.o);
-    linear_backward_weight(dw, k.r, k.x, k.n, k.c, k.o);
+    linear_backward_input(dx, false, k.r, k.w,
+                          &(struct linear_dims){k.n, k.c, k.o, PRODUCT_FLOAT32});
+    linear_backward_weight(dw, k.r, k.x, &(struct linear_dims){k.n, k.c, k.o, PRODUCT_FLOAT32});
     gradcheck("linear x", k.x, dx, k.n * k.c, 1, linear_loss, &k);
     gradcheck("linear w", k.w, dw, k.o * k.c, 1, linear_loss, &k);
     free(k.x), free(k.w), free(k.y), free(k.r), free(dx), free(dw);

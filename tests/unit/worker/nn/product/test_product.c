@@ -7,6 +7,7 @@
 
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "worker/nn/product/bfloat16.h"
 #include "worker/nn/product/product.h"
 #include "worker/nn/threads.h"
 
@@ -19,6 +20,8 @@ static real draw(void)
     state_of_draw = state_of_draw * 6364136223846793005u + 1442695040888963407u;
     return (real)((double)(int32_t)(state_of_draw >> 32) * 0x1p-31);
 }
+
+static enum product_precision precision; /* of the test under way */
 
 struct block {
     real *at;
@@ -40,10 +43,37 @@ static real element(const struct block *b, bool transposed, size_t i, size_t j)
     return transposed ? b->at[j * b->ld + i] : b->at[i * b->ld + j];
 }
 
+/* To bfloat16, to nearest, ties to even. */
+static float rounded(float x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof(bits));
+    bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000u;
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
+/* The second of each pair of rounded numbers first. */
+static real pair_chain(real c, const struct block *a, const struct block *b, const bool turned[2],
+                       const size_t at[3])
+{
+    for (size_t p = 0; p < at[2]; p += 2)
+        for (size_t q = p + 2; q-- > p;) {
+            bool is_there = q < at[2];
+            float x = is_there ? rounded((float)element(a, turned[0], at[0], q)) : 0;
+            float y = is_there ? rounded((float)element(b, turned[1], q, at[1])) : 0;
+            c = (real)fmaf(x, y, (float)c);
+        }
+    return c;
+}
+
 /* c, then a_0 b_0, a_1 b_1, ... added, each step rounded once. */
 static real chain(real c, const struct block *a, const struct block *b, const bool turned[2],
                   const size_t at[3])
 {
+    if (precision == PRODUCT_BFLOAT16)
+        return pair_chain(c, a, b, turned, at);
     for (size_t p = 0; p < at[2]; p++)
         c = (real)fmaf((float)element(a, turned[0], at[0], p),
                        (float)element(b, turned[1], p, at[1]), (float)c);
@@ -60,7 +90,7 @@ static void check_shape(size_t m, size_t n, size_t k, const bool turned[2])
 
     for (int add = 0; add < 2; add++) {
         memcpy(c.at, was.at, m * c.ld * sizeof(real));
-        product(c.at, c.ld, add, (struct matrix){a.at, a.ld, turned[0]},
+        product(precision, c.at, c.ld, add, (struct matrix){a.at, a.ld, turned[0]},
                 (struct matrix){b.at, b.ld, turned[1]}, m, n, k);
         for (size_t i = 0; i < m; i++) {
             for (size_t j = i % step; j < n; j += step) {
@@ -96,7 +126,45 @@ static void check_all_shapes(void)
 static void test_chains(void **state)
 {
     (void)state;
+    precision = PRODUCT_FLOAT32;
     check_all_shapes();
+}
+
+static void test_bfloat16(void **state)
+{
+    (void)state;
+    print_message("  %s\n", bfloat16_is_native() ? "vdpbf16ps" : "widened");
+    precision = PRODUCT_BFLOAT16;
+    check_all_shapes();
+}
+
+/* Ties go to even, the last step up can end in infinity, NaN stays NaN, and a NaN whose payload is
+ * in the lower half does not become infinity. */
+static void test_rounding_to_bfloat16(void **state)
+{
+    static const uint32_t CASES[][2] = {{0x3F808000, 0x3F800000}, {0x3F818000, 0x3F820000},
+                                        {0x3F808001, 0x3F810000}, {0x3F807FFF, 0x3F800000},
+                                        {0x7F7FFFFF, 0x7F800000}, {0xFF800000, 0xFF800000},
+                                        {0x80000000, 0x80000000}};
+    static const uint32_t NOT_A_NUMBER[] = {0x7FC00000, 0x7F800001, 0xFF80FFFF};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        CHECK_ROW("%08x", CASES[i][0]);
+        float x, want, one = 1, got = 0;
+        memcpy(&x, &CASES[i][0], sizeof(x));
+        memcpy(&want, &CASES[i][1], sizeof(want));
+        product(PRODUCT_BFLOAT16, &got, 1, false, matrix_plain(&x, 1), matrix_plain(&one, 1), 1, 1,
+                1);
+        assert_true(got == want);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(NOT_A_NUMBER); i++) {
+        float x, one = 1, got = 0;
+        memcpy(&x, &NOT_A_NUMBER[i], sizeof(x));
+        product(PRODUCT_BFLOAT16, &got, 1, false, matrix_plain(&x, 1), matrix_plain(&one, 1), 1, 1,
+                1);
+        assert_true(isnan(got));
+    }
 }
 
 static void test_threads_do_not_show(void **state)
@@ -109,7 +177,8 @@ static void test_threads_do_not_show(void **state)
         CHECK_ROW("%d threads", COUNTS[i]);
         assert_int_equal(nn_threads_start(COUNTS[i], &err), 0);
         assert_int_equal(nn_threads(), COUNTS[i]);
-        check_all_shapes();
+        for (precision = 0; precision < PRODUCT_PRECISION_NR; precision++)
+            check_all_shapes();
         nn_threads_stop();
     }
 }
@@ -156,7 +225,7 @@ static void test_denormals_are_flushed(void **state)
 
     (void)state;
     assert_int_equal(nn_threads_start(1, &err), 0);
-    product(c, 1, false, matrix_plain(a, 2), matrix_plain(b, 1), 1, 1, 2);
+    product(PRODUCT_FLOAT32, c, 1, false, matrix_plain(a, 2), matrix_plain(b, 1), 1, 1, 2);
     assert_true(memcmp(c, &(real){0}, sizeof(real)) == 0);
     nn_threads_stop();
 }
@@ -165,6 +234,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chains),
+        cmocka_unit_test(test_bfloat16),
+        cmocka_unit_test(test_rounding_to_bfloat16),
         cmocka_unit_test(test_threads_do_not_show),
         cmocka_unit_test(test_parts_cover_all_items),
         cmocka_unit_test(test_denormals_are_flushed),

@@ -1,0 +1,210 @@
+/*
+ * Rounding adds half a unit of the last place that stays, less one where the digit before is even,
+ * and cuts. NaN stays NaN. In the double build nothing is rounded: it checks the order alone.
+ *
+ * Whether the instruction keeps the contract is tried once on numbers that tell the orders apart,
+ * before it is relied on.
+ */
+#include "worker/nn/product/bfloat16.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "worker/nn/kernel.h"
+#include "worker/nn/product/tile.h"
+
+#define TRIALS 64
+
+size_t bfloat16_units(size_t k)
+{
+    size_t pairs = (k + 1) / 2;
+
+    return bfloat16_is_native() ? pairs : 2 * pairs;
+}
+
+#ifdef NN_F64
+
+bool bfloat16_is_native(void)
+{
+    return false;
+}
+
+NN_BODY real rounded(real x)
+{
+    return x;
+}
+
+NN_BODY real paired(real first, real second)
+{
+    (void)second;
+    return first;
+}
+
+#else
+
+/* The upper half of the bits of x, rounded. */
+NN_BODY uint32_t half_bits(float x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof(bits));
+    uint32_t up = (bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16;
+    uint32_t quiet = bits >> 16 | 0x40u;
+    return (bits & 0x7FFFFFFFu) > 0x7F800000u ? quiet : up;
+}
+
+NN_BODY float of_bits(uint32_t bits)
+{
+    float x;
+
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
+NN_BODY float rounded(float x)
+{
+    return of_bits(half_bits(x) << 16);
+}
+
+NN_BODY float paired(float first, float second)
+{
+    return of_bits(half_bits(second) << 16 | half_bits(first));
+}
+
+#ifdef TILE_HAS_PAIRS
+
+/* One pair at a time through the tile, against the chain. */
+static bool keeps_the_contract(void)
+{
+    uint32_t draw = 1;
+
+    for (int i = 0; i < TRIALS; i++) {
+        float x[5], c[TILE_COLS], b[TILE_COLS] = {0};
+        for (int j = 0; j < 5; j++) {
+            draw = draw * 1664525u + 1013904223u;
+            x[j] = rounded(of_bits((draw & 0x80FFFFFFu) | (uint32_t)(0x3F + i % 2) << 24));
+        }
+        for (int j = 0; j < TILE_COLS; j++) {
+            b[j] = paired(x[2], x[3]);
+            c[j] = x[4] / 3;
+        }
+        float want = NN_FMA(x[0], x[2], NN_FMA(x[1], x[3], c[0]));
+        x[0] = paired(x[0], x[1]);
+        tile_multiply_pairs(c, TILE_COLS, true, tile_plain(x, 1), (struct tile_panel){b, TILE_COLS},
+                            1, TILE_COLS, 1);
+        for (int j = 0; j < TILE_COLS; j++)
+            if (memcmp(&c[j], &want, sizeof(want)) != 0)
+                return false;
+    }
+    return true;
+}
+
+#else
+
+static bool keeps_the_contract(void)
+{
+    return false;
+}
+
+#endif
+
+/* Threads that ask at the same time compute the same answer. */
+bool bfloat16_is_native(void)
+{
+    static _Atomic int known; /* 1: no, 2: yes */
+    int answer = atomic_load_explicit(&known, memory_order_relaxed);
+
+    if (answer == 0) {
+        answer = nn_cpu_has_bfloat16() && keeps_the_contract() ? 2 : 1;
+        atomic_store_explicit(&known, answer, memory_order_relaxed);
+    }
+    return answer == 2;
+}
+
+#endif
+
+NN_BODY void rows_as_numbers_body(real *restrict to, size_t ldt, const real *restrict from,
+                                  size_t ldf, size_t rows, size_t k)
+{
+    for (size_t r = 0; r < rows; r++) {
+        const real *x = from + r * ldf;
+        real *restrict y = to + r * ldt;
+        for (size_t i = 0; i + 1 < k; i += 2) {
+            y[i] = rounded(x[i + 1]);
+            y[i + 1] = rounded(x[i]);
+        }
+        if (k % 2 == 1) {
+            y[k - 1] = 0;
+            y[k] = rounded(x[k - 1]);
+        }
+    }
+}
+
+static void rows_as_numbers(real *restrict to, size_t ldt, const real *restrict from, size_t ldf,
+                            size_t rows, size_t k);
+NN_KERNEL(rows_as_numbers,
+          (real *restrict to, size_t ldt, const real *restrict from, size_t ldf, size_t rows,
+           size_t k),
+          (to, ldt, from, ldf, rows, k))
+
+NN_BODY void rows_as_pairs_body(real *restrict to, size_t ldt, const real *restrict from,
+                                size_t ldf, size_t rows, size_t k)
+{
+    for (size_t r = 0; r < rows; r++) {
+        const real *x = from + r * ldf;
+        real *restrict y = to + r * ldt;
+        for (size_t i = 0; i < k / 2; i++)
+            y[i] = paired(x[2 * i], x[2 * i + 1]);
+        if (k % 2 == 1)
+            y[k / 2] = paired(x[k - 1], 0);
+    }
+}
+
+static void rows_as_pairs(real *restrict to, size_t ldt, const real *restrict from, size_t ldf,
+                          size_t rows, size_t k);
+NN_KERNEL(rows_as_pairs,
+          (real *restrict to, size_t ldt, const real *restrict from, size_t ldf, size_t rows,
+           size_t k),
+          (to, ldt, from, ldf, rows, k))
+
+void bfloat16_rows(real *restrict to, size_t ldt, const real *restrict from, size_t ldf,
+                   size_t rows, size_t k)
+{
+    if (bfloat16_is_native())
+        rows_as_pairs(to, ldt, from, ldf, rows, k);
+    else
+        rows_as_numbers(to, ldt, from, ldf, rows, k);
+}
+
+/* second NULL: zeros. */
+NN_BODY void columns_body(real *restrict to, const real *restrict first,
+                          const real *restrict second, size_t ldt, size_t cols, bool pairs)
+{
+    if (pairs) {
+        for (size_t j = 0; j < cols; j++)
+            to[j] = paired(first[j], second == NULL ? 0 : second[j]);
+        return;
+    }
+    for (size_t j = 0; j < cols; j++) {
+        to[j] = second == NULL ? 0 : rounded(second[j]);
+        to[ldt + j] = rounded(first[j]);
+    }
+}
+
+static void columns(real *restrict to, const real *restrict first, const real *restrict second,
+                    size_t ldt, size_t cols, bool pairs);
+NN_KERNEL(columns,
+          (real *restrict to, const real *restrict first, const real *restrict second, size_t ldt,
+           size_t cols, bool pairs),
+          (to, first, second, ldt, cols, pairs))
+
+void bfloat16_columns(real *restrict to, size_t ldt, const real *restrict from, size_t ldf,
+                      size_t k, size_t cols)
+{
+    bool pairs = bfloat16_is_native();
+
+    for (size_t i = 0; i < k; i += 2)
+        columns(to + (pairs ? i / 2 : i) * ldt, from + i * ldf,
+                i + 1 < k ? from + (i + 1) * ldf : NULL, ldt, cols, pairs);
+}
