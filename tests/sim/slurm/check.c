@@ -1,6 +1,8 @@
 /* Invariants, each where it could break. */
 #include "tests/sim/slurm/parts.h"
 
+#include <string.h>
+
 /* One call of a kind at a time, and no more of all than the bucket allows: in a minute a minute's
  * worth and a burst of half of that (rule 10). */
 void check_call(struct farm *f, const struct slurm_act *act)
@@ -45,6 +47,24 @@ void check_cancelled(struct farm *f, uint32_t job)
     }
 }
 
+/* Rule 2: an id is cancelled under our name, and only one that was a job's of that name when the
+ * queue was asked last. So another's job that has it by now is spared by --name. */
+void check_foreign(struct farm *f, const struct slurm_act *act, uint32_t job)
+{
+    const struct farm_job *foreign = &f->jobs[job];
+    bool was_ours = false;
+    f->n_faults[FAULT_FOREIGN_ID]++;
+    for (uint32_t i = 0; !was_ours && i < f->n_jobs; i++) {
+        const struct farm_job *j = &f->jobs[i];
+        was_ours = j->attempt != NONE && j->base == foreign->base && j->index == foreign->index &&
+                   strcmp(f->batches[j->batch].name, act->name) == 0 &&
+                   f->now_ms - j->changed_ms < 120000;
+    }
+    if (!was_ours) {
+        farm_fail(f, "job %u of another is cancelled", foreign->base);
+    }
+}
+
 void check_ended(struct farm *f, uint32_t attempt, const struct slurm_act *act)
 {
     const struct farm_attempt *a = &f->attempts[attempt];
@@ -57,6 +77,9 @@ void check_ended(struct farm *f, uint32_t attempt, const struct slurm_act *act)
             farm_fail(f, "attempt %u of task %u ends as no file says", a->no, a->task);
         }
         return;
+    }
+    if (act->end->unfit && a->unfit_seen_ms > f->now_ms) {
+        farm_fail(f, "attempt %u of task %u ends as unfit, and no file says so", a->no, a->task);
     }
     /* Rules 15, 17: what waits in the queue is not given up, however long nobody can ask. */
     const struct farm_job *last = a->last_job != NONE ? &f->jobs[a->last_job] : NULL;

@@ -94,7 +94,6 @@ static uint32_t add_job(struct farm *f, uint32_t attempt, uint32_t base, uint32_
                                            .node = NONE,
                                            .present = true,
                                            .place = f->n_queue++,
-                                           .excluded = NONE,
                                            .fate = FATE_GOOD};
     return f->n_jobs++;
 }
@@ -108,15 +107,20 @@ static uint32_t next_id(struct farm *f)
     return id;
 }
 
+/* Somebody else's. */
+static void add_foreign(struct farm *f)
+{
+    const uint32_t job = add_job(f, NONE, next_id(f), SLURM_INDEX_NONE);
+    f->n_held++;
+    farm_push(f, farm_between(f, 1000, 1000000), FARM_STATE, job)->state = SLURM_COMPLETED;
+}
+
 void cluster_accept(struct farm *f, struct farm_plan *plan)
 {
     uint32_t base = next_id(f);
     const struct farm_batch *batch = &f->batches[plan->batch];
     if (farm_chance(f, 500)) {
-        add_job(f, NONE, next_id(f), SLURM_INDEX_NONE); /* somebody else's */
-        f->n_held++;
-        farm_push(f, farm_between(f, 1000, 100000), FARM_STATE, f->n_jobs - 1)->state =
-            SLURM_COMPLETED;
+        add_foreign(f);
     }
     for (uint32_t i = 0; i < plan->n; i++) {
         struct farm_attempt *a = &f->attempts[plan->attempts[i]];
@@ -153,12 +157,16 @@ static struct farm_plan *make_plan(struct farm *f, const struct slurm_act *act, 
 {
     struct farm_plan *p = xcalloc(1, sizeof(*p));
     p->batch = batch;
-    p->excluded = act->exclude != NULL ? (uint32_t)strtoul(act->exclude + 1, NULL, 10) : NONE;
+    for (const char *at = act->exclude; at != NULL; at = strchr(at, ',')) {
+        at += *at == ',';
+        const unsigned long node = strtoul(at + 1, NULL, 10); /* "n7" */
+        p->excluded |= node < 64 ? UINT64_C(1) << node : 0;
+    }
     p->attempts = xcalloc(act->n_entries, sizeof(*p->attempts));
     for (size_t i = 0; i < act->n_entries; i++) {
         p->attempts[p->n++] = farm_attempt_of(f, &act->entries[i].key);
     }
-    f->n_faults[FAULT_EXCLUDED] += p->excluded != NONE;
+    f->n_faults[FAULT_EXCLUDED] += p->excluded != 0;
     return p;
 }
 
@@ -176,12 +184,27 @@ static void accept_at(struct farm *f, const struct farm_plan *from, int64_t dela
     farm_push(f, delay_ms, FARM_ACCEPT, NONE)->plan = p;
 }
 
+static bool excludes_all(const struct farm *f, uint64_t excluded)
+{
+    bool all = f->config.n_nodes <= 64;
+    for (uint32_t i = 0; all && i < f->config.n_nodes; i++) {
+        all = (excluded >> i & 1) != 0;
+    }
+    return all;
+}
+
 /* What becomes of one sbatch: accepted or not, answered or not, in every order. */
 static void submit(struct farm *f, const struct slurm_act *act, const struct farm_plan *plan)
 {
     int64_t quick = farm_between(f, 5, 100);
     if (f->now_ms < f->down_until_ms) {
         answer_submit(f, act, 9000, SLURM_SUBMIT_UNKNOWN);
+    } else if (excludes_all(f, plan->excluded)) {
+        f->n_faults[FAULT_NO_NODE]++;
+        answer_submit(f, act, quick, SLURM_SUBMIT_NEVER);
+    } else if (farm_chance(f, 60)) {
+        f->n_faults[FAULT_NEVER]++;
+        answer_submit(f, act, quick, SLURM_SUBMIT_NEVER);
     } else if (farm_chance(f, 300)) {
         f->n_faults[FAULT_LOST_ANSWER]++;
         accept_at(f, plan, quick, false);
@@ -221,12 +244,17 @@ void cluster_sbatch(struct farm *f, const struct slurm_act *act, uint32_t batch)
 
 /* ---- running ---- */
 
-static uint32_t find_node(struct farm *f, uint32_t excluded)
+static bool is_excluded(uint64_t excluded, uint32_t node)
+{
+    return node < 64 && (excluded >> node & 1) != 0;
+}
+
+static uint32_t find_node(struct farm *f, uint64_t excluded)
 {
     uint32_t first = (uint32_t)rng_below(&f->rng, f->config.n_nodes);
     for (uint32_t i = 0; i < f->config.n_nodes; i++) {
         uint32_t n = (first + i) % f->config.n_nodes;
-        if (!f->nodes[n].down && f->nodes[n].used < f->config.cpus && n != excluded) {
+        if (!f->nodes[n].down && f->nodes[n].used < f->config.cpus && !is_excluded(excluded, n)) {
             return n;
         }
     }
@@ -261,7 +289,7 @@ void cluster_pass(struct farm *f)
         uint32_t job = f->pending[f->first_pending];
         const struct farm_job *j = &f->jobs[job];
         if (j->present && j->state == SLURM_PENDING) {
-            uint32_t node = find_node(f, f->config.n_nodes > 1 ? j->excluded : NONE);
+            uint32_t node = find_node(f, j->excluded);
             if (node == NONE) {
                 break;
             }
@@ -312,14 +340,12 @@ void cluster_break_node(struct farm *f)
 }
 
 /* kill -9 slurmctld: jobs of its last seconds are lost, and their ids given out again (rule 2). */
-void cluster_crash(struct farm *f)
+static void lose_jobs(struct farm *f, int64_t lost_ms)
 {
-    f->n_faults[FAULT_CONTROLLER_DOWN]++;
-    f->down_until_ms = f->now_ms + farm_between(f, 1000, farm_chance(f, 2000) ? 3600000 : 120000);
     for (uint32_t i = f->n_queue; i-- > 0;) {
         uint32_t job = f->queue[i];
         struct farm_job *j = &f->jobs[job];
-        if (j->accepted_ms < f->now_ms - LOST_MS) {
+        if (j->accepted_ms < f->now_ms - lost_ms) {
             continue;
         }
         f->n_faults[FAULT_CONTROLLER_LOST]++;
@@ -328,6 +354,16 @@ void cluster_crash(struct farm *f)
         cluster_move(f, job, SLURM_CANCELLED);
         cluster_purge(f, job);
     }
+    for (int64_t n = farm_between(f, 0, 12); n > 0 && f->config.n_tasks <= 1000; n--) {
+        add_foreign(f); /* others are first to submit when it is back */
+    }
+}
+
+void cluster_crash(struct farm *f)
+{
+    f->n_faults[FAULT_CONTROLLER_DOWN]++;
+    f->down_until_ms = f->now_ms + farm_between(f, 1000, farm_chance(f, 2000) ? 3600000 : 120000);
+    lose_jobs(f, LOST_MS);
 }
 
 /* ---- squeue, sacct, scancel ---- */
@@ -336,6 +372,8 @@ static void print_row(struct farm *f, const struct farm_job *j, int64_t as_of_ms
                       struct strbuf *out)
 {
     enum slurm_state s = j->changed_ms > as_of_ms ? j->before : j->state;
+    /* another's may have a UUID for a name, too: another daemon of the same user */
+    const char *foreign = j->base % 2 == 0 ? "interactive" : "deadbeef-0000-4000-8000-000000000000";
     if (j->accepted_ms > as_of_ms || s == SLURM_STATE_NR) {
         return; /* not yet in what is shown */
     }
@@ -348,7 +386,7 @@ static void print_row(struct farm *f, const struct farm_job *j, int64_t as_of_ms
     strbuf_addf(out, "|%u|%s|%s|%s|%lld|", j->base,
                 s == SLURM_UNKNOWN ? "DREAMING" : slurm_state_word(s),
                 s == SLURM_PENDING ? "Priority" : "None",
-                j->attempt == NONE ? "interactive" : f->batches[j->batch].name,
+                j->attempt == NONE ? foreign : f->batches[j->batch].name,
                 (long long)(j->accepted_ms / 1000));
     if (j->node != NONE) {
         strbuf_addf(out, "n%u", j->node);
@@ -440,12 +478,21 @@ void cluster_scancel(struct farm *f, const struct slurm_act *act)
         f->n_faults[FAULT_CANCEL_FAILED]++;
         return;
     }
+    if (farm_chance(f, 500)) {
+        lose_jobs(f,
+                  10 * LOST_MS); /* between the question and this call: the ids are others' now */
+    }
     for (uint32_t i = f->n_queue; i-- > 0;) {
         uint32_t job = f->queue[i];
         const struct farm_job *j = &f->jobs[job];
-        if (j->batch != NONE && strcmp(f->batches[j->batch].name, act->name) == 0 &&
-            cluster_is_live(j->state) && has_id(act->ids, j)) {
+        if (!cluster_is_live(j->state) || !has_id(act->ids, j)) {
+            continue;
+        }
+        /* --name: Slurm itself spares what has another one. */
+        if (j->batch != NONE && strcmp(f->batches[j->batch].name, act->name) == 0) {
             cancel_job(f, job, act->soft);
+        } else {
+            check_foreign(f, act, job);
         }
     }
 }

@@ -71,7 +71,8 @@ static void commit(struct farm *f)
         f->n_done += is;
         f->n_done -= was;
         f->tasks[row->task].done = row->after.state == TASK_DONE;
-        if (row->after.state == TASK_BLOCKED && row->after.cause != CAUSE_CANCELLED) {
+        if (row->after.state == TASK_BLOCKED && row->after.cause != CAUSE_CANCELLED &&
+            row->after.cause != CAUSE_STOPPED) {
             farm_fail(f, "task %u is blocked(%s)", row->task, cause_name(row->after.cause));
         }
         commit_attempt(f, row);
@@ -191,6 +192,7 @@ void core_report(struct farm *f, const struct slurm_act *act)
     } else if (act->kind == SLURM_ACT_ENDED) {
         ev.kind = CORE_ATTEMPT_ENDED;
         ev.ended.reason = act->end->reason;
+        ev.ended.unfit = act->end->unfit;
         ev.ended.code = act->end->code;
         ev.ended.signal = act->end->signal;
         ev.ended.ran_ms = ev.ended.user_ms = ev.ended.system_ms = ev.ended.max_rss_bytes = -1;

@@ -126,7 +126,10 @@ static void test(struct farm *f, const struct slurm_act *act)
     struct slurm_event *ev = &farm_push(f, farm_between(f, 5, 100), FARM_ANSWER, NONE)->ev;
     ev->kind = SLURM_EVENT_TESTED;
     ev->shape = act->shape;
-    ev->submit = farm_chance(f, 1000) ? SLURM_SUBMIT_UNKNOWN : SLURM_SUBMIT_DONE;
+    ev->text = "scripted";
+    ev->submit = farm_chance(f, 1000)  ? SLURM_SUBMIT_UNKNOWN
+                 : farm_chance(f, 200) ? SLURM_SUBMIT_NEVER
+                                       : SLURM_SUBMIT_DONE;
 }
 
 static void do_act(struct farm *f, const struct slurm_act *act)
@@ -236,6 +239,7 @@ void daemon_new_attempt(struct farm *f, uint32_t task, uint32_t no, const char *
                                .batch = NONE,
                                .last_job = NONE,
                                .claim = NONE,
+                               .unfit_seen_ms = INT64_MAX,
                                .exit_seen_ms = INT64_MAX};
     (void)memcpy(a->id, id, UUID_TEXT_SIZE);
     f->tasks[task].n_attempts = no;

@@ -46,6 +46,11 @@ enum farm_fault {
     FAULT_RESTART,
     FAULT_AGAIN, /* a batch was submitted again under its name */
     FAULT_EXCLUDED,
+    FAULT_NEVER,      /* refused for good, whatever is excluded */
+    FAULT_NO_NODE,    /* refused for good because every node is excluded */
+    FAULT_UNFIT,      /* a node does not have what the program pins */
+    FAULT_CANCELLED,  /* the whole program, by a person */
+    FAULT_FOREIGN_ID, /* an id of ours was another's when scancel came */
     FAULT_NR
 };
 

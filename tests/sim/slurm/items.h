@@ -23,6 +23,7 @@ enum farm_kind {
     FARM_CORE, /* an event for the core */
     FARM_CORE_TIMER,
     FARM_RESUME, /* a person lifts a pause */
+    FARM_STOP,   /* a person cancels the program */
 };
 
 struct farm_item {
@@ -42,7 +43,7 @@ struct farm_plan { /* of one sbatch */
     uint32_t batch;
     uint32_t *attempts;
     uint32_t n;
-    uint32_t excluded;
+    uint64_t excluded; /* the first 64 nodes, a bit each */
     bool late;
 };
 

@@ -56,6 +56,7 @@ void shim_look(struct farm *f, const struct attempt_key *key);
 void check_call(struct farm *f, const struct slurm_act *act);
 void check_submit(struct farm *f, uint32_t attempt);
 void check_cancelled(struct farm *f, uint32_t job);
+void check_foreign(struct farm *f, const struct slurm_act *act, uint32_t job);
 void check_ended(struct farm *f, uint32_t attempt, const struct slurm_act *act);
 void check_look(struct farm *f, uint32_t attempt);
 void check_step(struct farm *f);

@@ -49,6 +49,12 @@ void shim_start(struct farm *f, uint32_t job)
         leave(f, job);
         return;
     }
+    if (f->config.unfit && j->node == 0) {
+        f->n_faults[FAULT_UNFIT]++;
+        a->unfit_seen_ms = seen_at(f);
+        become(f, job, 50, SLURM_FAILED);
+        return;
+    }
     if (!a->live) {
         farm_fail(f, "attempt %u of task %u begins to work after its end", a->no, a->task);
     }
@@ -195,5 +201,9 @@ void shim_look(struct farm *f, const struct attempt_key *key)
     }
     ev->files.launched = a->claim != NONE && a->start_seen_ms <= f->now_ms;
     ev->files.refused = a->refused;
+    if (a->unfit_seen_ms <= f->now_ms) {
+        ev->files.unfit_node = "n0";
+        ev->files.unfit_has = "another GPU";
+    }
     ev->files.beat = a->claim != NONE ? beat_of(f, a) : 0;
 }

@@ -247,6 +247,14 @@ static void take(struct farm *f, struct farm_item *it)
                              .kind = CORE_RESUME, .program = 1, .accept_failures = true});
         }
         break;
+    case FARM_STOP:
+        if (f->dead) {
+            farm_push(f, 10000, FARM_STOP, NONE);
+        } else {
+            f->n_faults[FAULT_CANCELLED]++;
+            core_tell(f, &(struct core_event){.kind = CORE_STOP, .program = 1});
+        }
+        break;
     case FARM_PROBE:
         if (mine && it->which != NONE) {
             daemon_probe(f, it->which);
@@ -280,6 +288,9 @@ static void begin(struct farm *f, const struct farm_config *config)
     }
     if (config->core) {
         core_rise(f);
+    }
+    if (config->core && config->cancel_ms > 0) {
+        farm_push(f, config->cancel_ms, FARM_STOP, NONE);
     }
 }
 

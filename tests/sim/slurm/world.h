@@ -35,7 +35,7 @@ struct farm_job {
     bool orphan;
     uint32_t restarts;
     int64_t began_ms;
-    uint32_t excluded;    /* a node, or NONE */
+    uint64_t excluded;    /* as in farm_plan */
     int64_t node_died_ms; /* under it; 0: not */
 };
 
@@ -59,6 +59,7 @@ struct farm_attempt {
     bool adopted;
     bool began; /* some job of it had a node */
     bool refused;
+    int64_t unfit_seen_ms; /* its node did not begin it; INT64_MAX: no such file */
     int64_t start_seen_ms;
     int64_t exit_seen_ms; /* INT64_MAX: no exit.json */
     int64_t beat_lag_ms;
@@ -97,9 +98,11 @@ struct farm_config {
     bool array;
     bool accounting;
     bool faults;
-    bool core;        /* the real one; else every task is started until it has a result */
-    int64_t stop_ms;  /* after so long; 0: at the end */
-    int64_t break_ms; /* between two nodes that die; 0: none does */
+    bool core;         /* the real one; else every task is started until it has a result */
+    int64_t stop_ms;   /* after so long; 0: at the end */
+    bool unfit;        /* node 0 does not have what the program pins */
+    int64_t cancel_ms; /* a person cancels the whole program then; 0: never. With `core` */
+    int64_t break_ms;  /* between two nodes that die; 0: none does */
 };
 
 struct farm {
