@@ -19,7 +19,7 @@ int work_check_new(const char *folder, const char *work, const struct work_wish 
 /* Claims the cells of the program in `folder`. */
 int work_claim(const char *folder, const struct work_wish *wish, struct err *err) MUST_CHECK;
 /* When a daemon starts: claims them, or for a program that has ended only checks them. ERR_BUSY and
- * ERR_CORRUPT: the program must not be served. A disk that is not there is no error. */
+ * ERR_CORRUPT: the program must not be served. A disk that is not there is not an error. */
 int work_load(struct hosted *h, const struct work_owner *own, bool ended,
               struct err *err) MUST_CHECK;
 /* Before each start. */

@@ -101,8 +101,8 @@ static const struct own_option *find_own(const char *option)
     return NULL;
 }
 
-/* "--constraint a100" in one string is no option of that name; alone, it would take the next option
- * for its value. */
+/* "--constraint a100" in one string is not an option of that name; alone, it would take the next
+ * option for its value. */
 static void check_form(struct load *l, const struct toml_node *n)
 {
     const char *s = n->string;

@@ -26,7 +26,7 @@ struct work_owner {
 /* This state folder on this host; makes its id where it has none. */
 int work_owner_init(struct work_owner *own, const char *state, struct err *err) MUST_CHECK;
 
-/* Reads WORK/ID/owner.json. ERR_NOT_FOUND: nobody has claimed it, or it is not visible yet. */
+/* Reads WORK/ID/owner.json. ERR_NOT_FOUND: it is not claimed, or it is not visible yet. */
 int work_owner_read(const char *folder, struct work_owner *out, struct err *err) MUST_CHECK;
 
 /* The three below: ERR_BUSY when it is another state's, or was claimed by a copy of this one; the

@@ -143,7 +143,7 @@ static double time_product(const real *x, const real *w, real *y, size_t rows, s
 
     for (int i = 0; i < 2 * ROUNDS; i++) {
         double start = now();
-        gemm(y, out, false, matrix_plain(x, in), matrix_turned(w, in), rows, out, in);
+        gemm(y, out, false, operand_plain(x, in), operand_turned(w, in), rows, out, in);
         double took = now() - start;
         best = took < best ? took : best;
     }

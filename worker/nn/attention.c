@@ -185,7 +185,7 @@ NN_KERNEL(softmax_tile,
           (s, ld, lse, lse_step, first, rows))
 
 /* What the passes over groups share. */
-struct pass {
+struct attention_pass {
     const struct attention_dims *dims;
     const real *qkv;
     real *scratch;
@@ -209,8 +209,8 @@ static void score_keys(real *s, const real *rows_at, size_t wide, const real *ke
                       dims->dim);
 }
 
-static void head_forward(const struct pass *p, const struct desk *desk, const struct group *g,
-                         size_t head)
+static void head_forward(const struct attention_pass *p, const struct desk *desk,
+                         const struct group *g, size_t head)
 {
     const struct attention_dims *dims = p->dims;
     size_t d = dims->dim, width = dims->heads * d, wide = padded(dims), ld = score_ld(dims);
@@ -231,7 +231,7 @@ static void head_forward(const struct pass *p, const struct desk *desk, const st
 
 static void groups_forward(void *ctx, size_t from, size_t to, int thread)
 {
-    const struct pass *p = ctx;
+    const struct attention_pass *p = ctx;
     const struct attention_dims *dims = p->dims;
     struct desk desk = desk_at(p->scratch + (size_t)thread * desk_size(dims), dims);
 
@@ -248,12 +248,12 @@ static void groups_forward(void *ctx, size_t from, size_t to, int thread)
 void attention_forward(real *restrict out, real *restrict lse, const real *restrict qkv,
                        real *restrict scratch, const struct attention_dims *dims)
 {
-    struct pass p = {.dims = dims,
-                     .qkv = qkv,
-                     .scratch = scratch,
-                     .out = out,
-                     .lse = lse,
-                     .scale = (real)(1.0 / sqrt((double)dims->dim))};
+    struct attention_pass p = {.dims = dims,
+                               .qkv = qkv,
+                               .scratch = scratch,
+                               .out = out,
+                               .lse = lse,
+                               .scale = (real)(1.0 / sqrt((double)dims->dim))};
 
     nn_parallel(dims->batch * dims->groups, groups_forward, &p);
 }
@@ -289,8 +289,8 @@ NN_KERNEL(softmax_tile_backward,
 
 /* Copies the tile's queries and dout, and computes p and ds. delta_i is dout_i out_i, which equals
  * the sum over j of p_ij dp_ij. */
-static void tile_weights(const struct pass *p, const struct desk *desk, const struct group *g,
-                         size_t head, size_t first, size_t rows)
+static void tile_weights(const struct attention_pass *p, const struct desk *desk,
+                         const struct group *g, size_t head, size_t first, size_t rows)
 {
     const struct attention_dims *dims = p->dims;
     size_t d = dims->dim, width = dims->heads * d, wide = padded(dims), at = g->row + first;
@@ -309,8 +309,8 @@ static void tile_weights(const struct pass *p, const struct desk *desk, const st
                           dims->heads, delta, first, rows);
 }
 
-static void head_backward(const struct pass *p, const struct desk *desk, const struct group *g,
-                          size_t head)
+static void head_backward(const struct attention_pass *p, const struct desk *desk,
+                          const struct group *g, size_t head)
 {
     const struct attention_dims *dims = p->dims;
     size_t wide = padded(dims), ld = score_ld(dims);
@@ -332,7 +332,7 @@ static void head_backward(const struct pass *p, const struct desk *desk, const s
 
 static void groups_backward(void *ctx, size_t from, size_t to, int thread)
 {
-    const struct pass *p = ctx;
+    const struct attention_pass *p = ctx;
     const struct attention_dims *dims = p->dims;
     size_t d = dims->dim, t = dims->tokens, wide = padded(dims);
     struct desk desk = desk_at(p->scratch + (size_t)thread * desk_size(dims), dims);
@@ -357,14 +357,14 @@ void attention_backward(real *restrict dqkv, const real *restrict dout, const re
                         const real *restrict lse, const real *restrict qkv, real *restrict scratch,
                         const struct attention_dims *dims)
 {
-    struct pass p = {.dims = dims,
-                     .qkv = qkv,
-                     .scratch = scratch,
-                     .kept_lse = lse,
-                     .kept = out,
-                     .dout = dout,
-                     .dqkv = dqkv,
-                     .scale = (real)(1.0 / sqrt((double)dims->dim))};
+    struct attention_pass p = {.dims = dims,
+                               .qkv = qkv,
+                               .scratch = scratch,
+                               .kept_lse = lse,
+                               .kept = out,
+                               .dout = dout,
+                               .dqkv = dqkv,
+                               .scale = (real)(1.0 / sqrt((double)dims->dim))};
 
     nn_parallel(dims->batch * dims->groups, groups_backward, &p);
 }

@@ -48,18 +48,18 @@ float fused_float(float a, float b, float c)
 }
 
 /* mantissa 2^exponent; the mantissa of a finite number has 53 digits at most. */
-struct number {
+struct fused_number {
     wide mantissa;
     int exponent;
     bool negative;
 };
 
-static struct number take(double x)
+static struct fused_number take(double x)
 {
     uint64_t bits = bits_of(x), mantissa = bits & (UINT64_MAX >> 12);
     int field = (int)(bits >> 52 & 2047);
 
-    return (struct number){
+    return (struct fused_number){
         .mantissa = field == 0 ? mantissa : mantissa | UINT64_C(1) << 52,
         .exponent = field == 0 ? EXP_MIN : field - 1075,
         .negative = (bits & SIGN) != 0,
@@ -76,7 +76,7 @@ static int length(wide x)
 }
 
 /* Makes the mantissa as long as `digits`. */
-static void lengthen(struct number *x, int digits)
+static void lengthen(struct fused_number *x, int digits)
 {
     int by = digits - length(x->mantissa);
 
@@ -85,7 +85,7 @@ static void lengthen(struct number *x, int digits)
 }
 
 /* Shifts right; the last bit is 1 when a bit that is 1 is lost. */
-static void shorten(struct number *x, int by)
+static void shorten(struct fused_number *x, int by)
 {
     wide rest = by < 128 ? x->mantissa & (((wide)1 << by) - 1) : x->mantissa;
 
@@ -94,11 +94,11 @@ static void shorten(struct number *x, int by)
 }
 
 /* p + c, of which no more is lost than what rounding does not need. */
-static struct number add(struct number p, struct number c)
+static struct fused_number add(struct fused_number p, struct fused_number c)
 {
     lengthen(&p, 126);
     lengthen(&c, 126);
-    struct number big = p, small = c;
+    struct fused_number big = p, small = c;
     if (c.exponent > p.exponent || (c.exponent == p.exponent && c.mantissa > p.mantissa)) {
         big = c;
         small = p;
@@ -112,7 +112,7 @@ static struct number add(struct number p, struct number c)
 }
 
 /* The whole number nearest to the mantissa over 2^by, ties to even. */
-static uint64_t rounded(const struct number *x, int by)
+static uint64_t rounded(const struct fused_number *x, int by)
 {
     if (by <= 0)
         return (uint64_t)(x->mantissa << -by);
@@ -132,7 +132,7 @@ static bool flushes(void)
 }
 
 /* As a double. A result that is below 2^-1022 even after rounding to 53 digits is flushed. */
-static double give(const struct number *x)
+static double give(const struct fused_number *x)
 {
     uint64_t sign = x->negative ? SIGN : 0;
     int by = length(x->mantissa) - 53;
@@ -160,9 +160,10 @@ double fused_double(double a, double b, double c)
         return c;
     if (!(c < 0 || c > 0))
         return a * b;
-    struct number x = take(a), y = take(b);
-    struct number p = {x.mantissa * y.mantissa, x.exponent + y.exponent, x.negative != y.negative};
-    struct number sum = add(p, take(c));
+    struct fused_number x = take(a), y = take(b);
+    struct fused_number p = {x.mantissa * y.mantissa, x.exponent + y.exponent,
+                             x.negative != y.negative};
+    struct fused_number sum = add(p, take(c));
     return sum.mantissa == 0 ? 0 : give(&sum);
 }
 

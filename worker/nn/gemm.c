@@ -11,7 +11,7 @@
 
 #include "worker/nn/cpu.h"
 
-void gemm(real *c, size_t ldc, bool add, struct matrix a, struct matrix b, size_t m, size_t n,
+void gemm(real *c, size_t ldc, bool add, struct operand a, struct operand b, size_t m, size_t n,
           size_t k)
 {
     real beta = add;

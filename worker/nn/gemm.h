@@ -11,11 +11,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "worker/nn/product/matrix.h"
+#include "worker/nn/product/operand.h"
 #include "worker/nn/real.h"
 
 /* C (m, n; rows ldc apart) = A (m, k) B (k, n), or C += A B. add false never reads C. */
-void gemm(real *c, size_t ldc, bool add, struct matrix a, struct matrix b, size_t m, size_t n,
+void gemm(real *c, size_t ldc, bool add, struct operand a, struct operand b, size_t m, size_t n,
           size_t k);
 
 /* Threads of the products that follow, in this process. */

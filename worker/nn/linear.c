@@ -8,20 +8,20 @@
 void linear_forward(real *restrict y, bool add, const real *restrict x, const real *restrict w,
                     const struct linear_dims *dims)
 {
-    product(dims->precision, y, dims->out, add, matrix_plain(x, dims->in),
-            matrix_turned(w, dims->in), dims->n, dims->out, dims->in);
+    product(dims->precision, y, dims->out, add, operand_plain(x, dims->in),
+            operand_turned(w, dims->in), dims->n, dims->out, dims->in);
 }
 
 void linear_backward_input(real *restrict dx, bool add, const real *restrict dy,
                            const real *restrict w, const struct linear_dims *dims)
 {
-    product(dims->precision, dx, dims->in, add, matrix_plain(dy, dims->out),
-            matrix_plain(w, dims->in), dims->n, dims->in, dims->out);
+    product(dims->precision, dx, dims->in, add, operand_plain(dy, dims->out),
+            operand_plain(w, dims->in), dims->n, dims->in, dims->out);
 }
 
 void linear_backward_weight(real *restrict dw, const real *restrict dy, const real *restrict x,
                             const struct linear_dims *dims)
 {
-    product(dims->precision, dw, dims->in, true, matrix_turned(dy, dims->out),
-            matrix_plain(x, dims->in), dims->out, dims->in, dims->n);
+    product(dims->precision, dw, dims->in, true, operand_turned(dy, dims->out),
+            operand_plain(x, dims->in), dims->out, dims->in, dims->n);
 }

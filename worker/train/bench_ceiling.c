@@ -103,13 +103,13 @@ void bench_ceiling_free(struct bench_ceiling *c)
 static void sgemm(struct bench_ceiling *c, const struct shape *s, int which)
 {
     if (which == 0)
-        gemm(c->c, s->out, false, matrix_plain(c->a, s->in), matrix_turned(c->b, s->in), s->n,
+        gemm(c->c, s->out, false, operand_plain(c->a, s->in), operand_turned(c->b, s->in), s->n,
              s->out, s->in);
     else if (which == 1)
-        gemm(c->a, s->in, false, matrix_plain(c->c, s->out), matrix_plain(c->b, s->in), s->n, s->in,
-             s->out);
+        gemm(c->a, s->in, false, operand_plain(c->c, s->out), operand_plain(c->b, s->in), s->n,
+             s->in, s->out);
     else
-        gemm(c->b, s->in, false, matrix_turned(c->c, s->out), matrix_plain(c->a, s->in), s->out,
+        gemm(c->b, s->in, false, operand_turned(c->c, s->out), operand_plain(c->a, s->in), s->out,
              s->in, s->n);
 }
 

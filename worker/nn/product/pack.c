@@ -90,7 +90,7 @@ void pack_turned(real *restrict to, size_t ldt, const real *restrict from, size_
 /* Whole panels of `wide` columns, a constant where this is inlined: in stretches of STRETCH rows,
  * so that a row of B is read while it is near. */
 static inline __attribute__((always_inline)) void
-copy_panels(real *restrict to, struct matrix b, size_t k, size_t cols, const size_t wide)
+copy_panels(real *restrict to, struct operand b, size_t k, size_t cols, const size_t wide)
 {
     for (size_t i = 0; i < k; i += STRETCH)
         for (size_t first = 0; first < cols; first += wide)
@@ -98,7 +98,7 @@ copy_panels(real *restrict to, struct matrix b, size_t k, size_t cols, const siz
                 memcpy(to + first * k + j * wide, b.at + j * b.ld + first, wide * sizeof(real));
 }
 
-static void whole_panels(real *restrict to, struct matrix b, size_t k, size_t cols)
+static void whole_panels(real *restrict to, struct operand b, size_t k, size_t cols)
 {
     size_t wide = pack_cols();
 
@@ -111,11 +111,11 @@ static void whole_panels(real *restrict to, struct matrix b, size_t k, size_t co
         copy_panels(to, b, k, cols, TILE_COLS);
 }
 
-void pack_panels(real *restrict to, struct matrix b, size_t k, size_t cols)
+void pack_panels(real *restrict to, struct operand b, size_t k, size_t cols)
 {
     size_t whole = cols / pack_cols() * pack_cols(), rest = cols - whole;
     size_t ld = (rest + TILE_COLS - 1) / TILE_COLS * TILE_COLS;
-    struct matrix last = matrix_from(b, 0, whole);
+    struct operand last = operand_from(b, 0, whole);
 
     whole_panels(to, b, k, whole);
     to += whole * k;

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "worker/nn/product/matrix.h"
+#include "worker/nn/product/operand.h"
 #include "worker/nn/real.h"
 
 #define PACK_COLS_MAX 64
@@ -22,7 +22,7 @@ size_t pack_cols(void);
 void pack_turned(real *restrict to, size_t ldt, const real *restrict from, size_t ldf, size_t rows,
                  size_t k);
 /* B (k, cols) to panels. */
-void pack_panels(real *restrict to, struct matrix b, size_t k, size_t cols);
+void pack_panels(real *restrict to, struct operand b, size_t k, size_t cols);
 /* The strips of A (rows, k), which is the transpose of `at` (k, rows) with rows ld apart. */
 void pack_strips(real *restrict to, const real *at, size_t ld, size_t rows, size_t k);
 

@@ -56,7 +56,7 @@ static size_t min_size(size_t a, size_t b)
 
 /* A piece of a product. Its operands have `units` of k: positions, or what bfloat16.h makes of
  * them. */
-struct piece {
+struct product_piece {
     enum product_precision precision;
     real *c;
     size_t ldc;
@@ -70,8 +70,8 @@ static size_t panel_width(size_t cols)
     return (cols + TILE_COLS - 1) / TILE_COLS * TILE_COLS;
 }
 
-static void multiply(const struct piece *p, real *restrict c, size_t ldc, struct tile_view a,
-                     struct tile_panel b, size_t rows)
+static void multiply(const struct product_piece *p, real *restrict c, size_t ldc,
+                     struct tile_view a, struct tile_panel b, size_t rows)
 {
 #ifdef TILE_HAS_PAIRS
     if (p->precision == PRODUCT_BFLOAT16 && bfloat16_is_native()) {
@@ -83,7 +83,7 @@ static void multiply(const struct piece *p, real *restrict c, size_t ldc, struct
 }
 
 /* One panel of which only `cols` columns are C's. */
-static void narrow_panel(const struct piece *p, real *restrict c, struct tile_view a,
+static void narrow_panel(const struct product_piece *p, real *restrict c, struct tile_view a,
                          struct tile_panel panel, size_t rows, size_t cols)
 {
     for (size_t r = 0; p->add && r < rows; r++)
@@ -94,7 +94,8 @@ static void narrow_panel(const struct piece *p, real *restrict c, struct tile_vi
 }
 
 /* Rows of A, the first of them C's row `row`, against the packed piece of B. */
-static void panels_product(const struct piece *p, size_t row, struct tile_view a, size_t rows)
+static void panels_product(const struct product_piece *p, size_t row, struct tile_view a,
+                           size_t rows)
 {
     real *c = p->c + row * p->ldc;
 
@@ -109,7 +110,7 @@ static void panels_product(const struct piece *p, size_t row, struct tile_view a
 }
 
 /* Rows of A that meet the piece of B: in place where its columns are few, else packed. */
-static struct tile_view rows_of(struct matrix a, size_t rows, size_t cols, size_t k)
+static struct tile_view rows_of(struct operand a, size_t rows, size_t cols, size_t k)
 {
     size_t ld = k + TILE_COLS;
 
@@ -125,7 +126,7 @@ static struct tile_view rows_of(struct matrix a, size_t rows, size_t cols, size_
 }
 
 /* The same, rounded to bfloat16. */
-static struct tile_view rounded_rows_of(struct matrix a, size_t rows, size_t k)
+static struct tile_view rounded_rows_of(struct operand a, size_t rows, size_t k)
 {
     size_t units = bfloat16_units(k), ld = units + TILE_COLS;
 
@@ -139,14 +140,14 @@ static struct tile_view rounded_rows_of(struct matrix a, size_t rows, size_t k)
 }
 
 /* pack_panels() of B (k, cols) rounded to bfloat16. */
-static void rounded_panels(struct matrix b, size_t k, size_t cols)
+static void rounded_panels(struct operand b, size_t k, size_t cols)
 {
     size_t units = bfloat16_units(k);
 
     for (size_t first = 0; first < cols; first += pack_cols()) {
         size_t n = min_size(pack_cols(), cols - first), ld = panel_width(n);
         real *panel = scratch.b + first * units;
-        struct matrix from = matrix_from(b, 0, first);
+        struct operand from = operand_from(b, 0, first);
         if (b.transposed) {
             bfloat16_rows(scratch.rounded, units, from.at, b.ld, n, k);
             pack_turned(panel, ld, scratch.rounded, units, n, units);
@@ -159,8 +160,8 @@ static void rounded_panels(struct matrix b, size_t k, size_t cols)
 }
 
 /* All rows of A (m, k) against one piece of B (k, p->cols), k <= DEPTH, p->cols <= STRETCH. */
-static void piece_product(const struct piece *p, struct matrix a, struct matrix b, size_t m,
-                          size_t k)
+static void piece_product(const struct product_piece *p, struct operand a, struct operand b,
+                          size_t m, size_t k)
 {
     bool rounds = p->precision == PRODUCT_BFLOAT16;
 
@@ -170,7 +171,7 @@ static void piece_product(const struct piece *p, struct matrix a, struct matrix 
         pack_panels(scratch.b, b, k, p->cols);
     for (size_t row = 0; row < m; row += ROWS) {
         size_t rows = min_size(ROWS, m - row);
-        struct matrix at = matrix_from(a, row, 0);
+        struct operand at = operand_from(a, row, 0);
         struct tile_view view =
             rounds ? rounded_rows_of(at, rows, k) : rows_of(at, rows, p->cols, k);
         panels_product(p, row, view, rows);
@@ -178,47 +179,48 @@ static void piece_product(const struct piece *p, struct matrix a, struct matrix 
 }
 
 /* A product, and how it is cut for threads: in units of rows or of columns of C. */
-struct work {
+struct product_work {
     enum product_precision precision;
     real *c;
     size_t ldc;
     bool add;
-    struct matrix a;
-    struct matrix b;
+    struct operand a;
+    struct operand b;
     size_t m;
     size_t n;
     size_t k;
     bool by_rows;
 };
 
-static void compute(const struct work *w)
+static void compute(const struct product_work *w)
 {
     for (size_t col = 0; col < w->n; col += STRETCH)
         for (size_t i = 0; i < w->k; i += DEPTH) {
             size_t k = min_size(DEPTH, w->k - i);
-            struct piece p = {.precision = w->precision,
-                              .c = w->c + col,
-                              .ldc = w->ldc,
-                              .add = w->add || i > 0,
-                              .cols = min_size(STRETCH, w->n - col),
-                              .units = w->precision == PRODUCT_BFLOAT16 ? bfloat16_units(k) : k};
-            piece_product(&p, matrix_from(w->a, 0, i), matrix_from(w->b, i, col), w->m, k);
+            struct product_piece p = {.precision = w->precision,
+                                      .c = w->c + col,
+                                      .ldc = w->ldc,
+                                      .add = w->add || i > 0,
+                                      .cols = min_size(STRETCH, w->n - col),
+                                      .units =
+                                          w->precision == PRODUCT_BFLOAT16 ? bfloat16_units(k) : k};
+            piece_product(&p, operand_from(w->a, 0, i), operand_from(w->b, i, col), w->m, k);
         }
 }
 
 static void compute_part(void *ctx, size_t from, size_t to, int thread)
 {
-    struct work w = *(const struct work *)ctx;
+    struct product_work w = *(const struct product_work *)ctx;
     size_t unit = w.by_rows ? TILE_ROWS : PACK_COLS_MAX;
     size_t first = from * unit, end = min_size(to * unit, w.by_rows ? w.m : w.n);
 
     (void)thread;
     w.c += w.by_rows ? first * w.ldc : first;
     if (w.by_rows) {
-        w.a = matrix_from(w.a, first, 0);
+        w.a = operand_from(w.a, first, 0);
         w.m = end - first;
     } else {
-        w.b = matrix_from(w.b, 0, first);
+        w.b = operand_from(w.b, 0, first);
         w.n = end - first;
     }
     if (end > first)
@@ -226,9 +228,9 @@ static void compute_part(void *ctx, size_t from, size_t to, int thread)
 }
 
 void product(enum product_precision precision, real *restrict c, size_t ldc, bool add,
-             struct matrix a, struct matrix b, size_t m, size_t n, size_t k)
+             struct operand a, struct operand b, size_t m, size_t n, size_t k)
 {
-    struct work w = {precision, c, ldc, add, a, b, m, n, k, m >= n};
+    struct product_work w = {precision, c, ldc, add, a, b, m, n, k, m >= n};
     size_t unit = w.by_rows ? TILE_ROWS : PACK_COLS_MAX;
 
     if (chosen == PRODUCTS_OPENBLAS) {

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "worker/nn/product/matrix.h"
+#include "worker/nn/product/operand.h"
 #include "worker/nn/real.h"
 
 /* Who computes the products that follow, in this process. OpenBLAS is the reference of tests and
@@ -28,6 +28,6 @@ enum product_precision { PRODUCT_FLOAT32, PRODUCT_BFLOAT16, PRODUCT_PRECISION_NR
 
 /* Rows of C are ldc apart. add false never reads C, and k = 0 then writes zeros. */
 void product(enum product_precision precision, real *restrict c, size_t ldc, bool add,
-             struct matrix a, struct matrix b, size_t m, size_t n, size_t k);
+             struct operand a, struct operand b, size_t m, size_t n, size_t k);
 
 #endif

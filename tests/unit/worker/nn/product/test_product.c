@@ -90,8 +90,8 @@ static void check_shape(size_t m, size_t n, size_t k, const bool turned[2])
 
     for (int add = 0; add < 2; add++) {
         memcpy(c.at, was.at, m * c.ld * sizeof(real));
-        product(precision, c.at, c.ld, add, (struct matrix){a.at, a.ld, turned[0]},
-                (struct matrix){b.at, b.ld, turned[1]}, m, n, k);
+        product(precision, c.at, c.ld, add, (struct operand){a.at, a.ld, turned[0]},
+                (struct operand){b.at, b.ld, turned[1]}, m, n, k);
         for (size_t i = 0; i < m; i++) {
             for (size_t j = i % step; j < n; j += step) {
                 real want = chain(add ? was.at[i * c.ld + j] : 0, &a, &b, turned,
@@ -154,15 +154,15 @@ static void test_rounding_to_bfloat16(void **state)
         float x, want, one = 1, got = 0;
         memcpy(&x, &CASES[i][0], sizeof(x));
         memcpy(&want, &CASES[i][1], sizeof(want));
-        product(PRODUCT_BFLOAT16, &got, 1, false, matrix_plain(&x, 1), matrix_plain(&one, 1), 1, 1,
-                1);
+        product(PRODUCT_BFLOAT16, &got, 1, false, operand_plain(&x, 1), operand_plain(&one, 1), 1,
+                1, 1);
         assert_true(got == want);
     }
     for (size_t i = 0; i < ARRAY_LEN(NOT_A_NUMBER); i++) {
         float x, one = 1, got = 0;
         memcpy(&x, &NOT_A_NUMBER[i], sizeof(x));
-        product(PRODUCT_BFLOAT16, &got, 1, false, matrix_plain(&x, 1), matrix_plain(&one, 1), 1, 1,
-                1);
+        product(PRODUCT_BFLOAT16, &got, 1, false, operand_plain(&x, 1), operand_plain(&one, 1), 1,
+                1, 1);
         assert_true(isnan(got));
     }
 }
@@ -225,7 +225,7 @@ static void test_denormals_are_flushed(void **state)
 
     (void)state;
     assert_int_equal(nn_threads_start(1, &err), 0);
-    product(PRODUCT_FLOAT32, c, 1, false, matrix_plain(a, 2), matrix_plain(b, 1), 1, 1, 2);
+    product(PRODUCT_FLOAT32, c, 1, false, operand_plain(a, 2), operand_plain(b, 1), 1, 1, 2);
     assert_true(memcmp(c, &(real){0}, sizeof(real)) == 0);
     nn_threads_stop();
 }
