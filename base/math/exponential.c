@@ -13,12 +13,13 @@
 #include "base/math/elementary.h"
 #include "base/math/pair.h"
 
-#define MAGIC   0x1.8p52 /* adding it rounds to a whole number */
-#define LN2_A   0x1.62e42feep-1
-#define LN2_B   0x1.a39ef356p-33
-#define LN2_C   0x1.93c7673007e5fp-65
-#define ROOT_2  0x1.6a09e667f3bcdp0
-#define NOTHING 0x1p-54 /* 1 + x = 1 below it */
+#define MAGIC    0x1.8p52 /* adding it rounds to a whole number */
+#define LN2_A    0x1.62e42feep-1
+#define LN2_B    0x1.a39ef356p-33
+#define LN2_C    0x1.93c7673007e5fp-65
+#define LN2_REST 0x1.a39ef35793c76p-33 /* without A */
+#define ROOT_2   0x1.6a09e667f3bcdp0
+#define NOTHING  0x1p-54 /* 1 + x = 1 below it */
 
 static const struct pair per_ln2 = {0x1.71547652b82fep0, 0x1.777d0ffda0d24p-56};
 static const struct pair per_ln10 = {0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57};
@@ -107,9 +108,8 @@ double elementary_expm1(double x)
     return sum.hi + (sum.lo + (less.lo + power * s.lo));
 }
 
-/* ln m of x = 2^*e m, m in root(1/2) .. root(2): twice the inverse hyperbolic tangent of s = (m -
- * 1) / (m + 1), by its series as far as s^23 / 23. x is positive and normal. */
-static struct pair log_mantissa(double x, int *e)
+/* x = 2^*e m, m in root(1/2) .. root(2); returns m. x is positive and normal. */
+static double mantissa(double x, int *e)
 {
     uint64_t bits;
     double m;
@@ -122,19 +122,32 @@ static struct pair log_mantissa(double x, int *e)
         m /= 2;
         *e += 1;
     }
-    struct pair s = pair_divide((struct pair){m - 1, 0}, pair_sum(m, 1));
-    struct pair z = pair_multiply(s, s);
+    return m;
+}
+
+/* ln m of m in root(1/2) .. root(2): twice the inverse hyperbolic tangent of s = (m - 1) / (m + 1),
+ * by its series as far as s^23 / 23; here that from s^5 / 5 on, over s^5, for z = s^2. */
+static double log_series(double z)
+{
     double q = 1. / 23;
-    q = q * z.hi + 1. / 21;
-    q = q * z.hi + 1. / 19;
-    q = q * z.hi + 1. / 17;
-    q = q * z.hi + 1. / 15;
-    q = q * z.hi + 1. / 13;
-    q = q * z.hi + 1. / 11;
-    q = q * z.hi + 1. / 9;
-    q = q * z.hi + 1. / 7;
-    q = q * z.hi + 1. / 5;
-    struct pair w = pair_quick_sum(third.hi, z.hi * q);
+
+    q = q * z + 1. / 21;
+    q = q * z + 1. / 19;
+    q = q * z + 1. / 17;
+    q = q * z + 1. / 15;
+    q = q * z + 1. / 13;
+    q = q * z + 1. / 11;
+    q = q * z + 1. / 9;
+    q = q * z + 1. / 7;
+    return q * z + 1. / 5;
+}
+
+/* All terms in pairs of doubles, for powers and other bases. */
+static struct pair log_mantissa(double m)
+{
+    struct pair s = pair_divide((struct pair){m - 1, 0}, pair_quick_sum(1, m));
+    struct pair z = pair_multiply(s, s);
+    struct pair w = pair_quick_sum(third.hi, z.hi * log_series(z.hi));
     w.lo += third.lo;
     struct pair twice = {2 * s.hi, 2 * s.lo};
     struct pair more = pair_multiply(twice, pair_multiply(z, w));
@@ -146,7 +159,7 @@ static struct pair log_mantissa(double x, int *e)
 static struct pair log_pair(double x)
 {
     int e;
-    struct pair m = log_mantissa(x, &e);
+    struct pair m = log_mantissa(mantissa(x, &e));
     struct pair power = pair_sum(e * LN2_A, e * LN2_B);
 
     power.lo += e * LN2_C;
@@ -166,9 +179,23 @@ static double log_special(double x)
     return fabs(x) < DBL_MIN ? (double)-INFINITY : (double)NAN;
 }
 
+/* Only s is a pair, by one division: the initial weights of a model want many logarithms. */
 double elementary_log(double x)
 {
-    return is_normal(x) ? log_pair(x).hi : log_special(x);
+    int e;
+
+    if (!is_normal(x))
+        return log_special(x);
+    double m = mantissa(x, &e);
+    double f = m - 1;
+    struct pair d = pair_quick_sum(1, m);
+    double r = 1 / d.hi, s = f * r;
+    struct pair p = pair_product(s, d.hi);
+    double rest = (((f - p.hi) - p.lo) - s * d.lo) * r;
+    double z = s * s;
+    double more = 2 * s * (z * (third.hi + z * log_series(z)));
+    struct pair sum = pair_quick_sum(e * LN2_A, 2 * s);
+    return sum.hi + (sum.lo + ((2 * rest + more) + e * LN2_REST));
 }
 
 /* u + v = 1 + x exactly; with q = v / u, ln u + q - q^2 / 2. */
@@ -191,7 +218,7 @@ double elementary_log2(double x)
 
     if (!is_normal(x))
         return log_special(x);
-    struct pair m = pair_multiply(log_mantissa(x, &e), per_ln2);
+    struct pair m = pair_multiply(log_mantissa(mantissa(x, &e)), per_ln2);
     struct pair sum = pair_sum(e, m.hi);
     return sum.hi + (sum.lo + m.lo);
 }

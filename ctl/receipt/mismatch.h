@@ -26,9 +26,9 @@ int mismatch_trees(struct err *err, const char *at, const cJSON *expected, const
  * names the line and, where possible, the member. */
 int mismatch_texts(struct err *err, const struct strbuf *expected, const struct strbuf *found);
 
-/* The same for figures that went through exp() and log(), whose last digits depend on the
- * processor and the library: numbers may differ by this part of the greater one. *n_near grows
- * by the number of those that are not the same. */
+/* The same for figures that went through exp() and log(), which earlier versions took from the C
+ * library, with last digits of its own: numbers may differ by this part of the greater one.
+ * *n_near grows by the number of those that are not the same. */
 #define MISMATCH_NEAR 1e-12
 int mismatch_trees_near(struct err *err, const char *at, const cJSON *expected, const cJSON *found,
                         size_t *n_near);
