@@ -20,7 +20,7 @@
 
 #include "worker/nn/real.h"
 
-#define ATTENTION_TILE 64
+#define ATTENTION_TILE 30
 
 struct attention_dims {
     size_t batch;  /* B */
