@@ -1,0 +1,31 @@
+/* Values of base/math for test_second.py: lines "NAME X Y" in, hexadecimal results out. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/banned.h"
+#include "base/math/elementary.h"
+#include "base/xalloc.h"
+
+static const struct {
+    const char *name;
+    double (*f)(double);
+} functions[] = {
+    {"exp", elementary_exp},     {"expm1", elementary_expm1}, {"log", elementary_log},
+    {"log1p", elementary_log1p}, {"log2", elementary_log2},   {"log10", elementary_log10},
+    {"sin", elementary_sin},     {"cos", elementary_cos},     {"atan", elementary_atan},
+};
+
+int main(void)
+{
+    char name[9];
+    double x, y;
+
+    while (scanf("%8s %la %la", name, &x, &y) == 3) {
+        double result = elementary_pow(x, y);
+        for (size_t i = 0; i < ARRAY_LEN(functions); i++)
+            if (strcmp(name, functions[i].name) == 0)
+                result = functions[i].f(x);
+        printf("%a\n", result);
+    }
+    return 0;
+}
