@@ -20,7 +20,7 @@
 double elementary_exp(double x);
 /* e^x - 1; under 0.65 units. x itself for |x| < 2^-54. */
 double elementary_expm1(double x);
-/* Natural logarithm; under 0.54 units. -infinity of zero, NaN of negative numbers. */
+/* Natural logarithm; under 0.6 units. -infinity of zero, NaN of negative numbers. */
 double elementary_log(double x);
 /* ln (1 + x); under 0.65 units. x itself for |x| < 2^-54. */
 double elementary_log1p(double x);
