@@ -143,12 +143,11 @@ NN_KERNEL(scale_rows,
            const size_t n[2]),
           (to, to_ld, from, from_ld, scale, n))
 
-/* One row of scores against n_keys keys to weights, zeros beyond. Returns the logarithm of the sum
- * of exponentials. */
-NN_BODY real softmax_row(real *restrict s, size_t n_keys, size_t end)
+/* One row of scores against n_keys keys to weights, zeros beyond. Returns the sum of exponentials
+ * of the scores less the greatest, m. */
+NN_BODY real softmax_row(real *restrict s, size_t n_keys, size_t end, real m)
 {
     real acc[NN_LANES] = {0};
-    real m = nn_max(s, n_keys);
     size_t i = 0;
 
     for (; i + NN_LANES <= n_keys; i += NN_LANES)
@@ -166,15 +165,23 @@ NN_BODY real softmax_row(real *restrict s, size_t n_keys, size_t end)
         s[i] *= k;
     for (i = n_keys; i < end; i++)
         s[i] = 0;
-    return m + (real)elementary_log((double)sum);
+    return sum;
 }
 
 /* Row i of s holds the scores of query first + i against keys 0 .. first + i. */
 NN_BODY void softmax_tile_body(real *restrict s, size_t ld, real *restrict lse, size_t lse_step,
                                size_t first, size_t rows)
 {
+    real max[ATTENTION_TILE], sum[ATTENTION_TILE];
+
+    for (size_t i = 0; i < rows; i++) {
+        max[i] = nn_max(s + i * ld, first + i + 1);
+        sum[i] = softmax_row(s + i * ld, first + i + 1, first + rows, max[i]);
+    }
     for (size_t i = 0; i < rows; i++)
-        lse[i * lse_step] = softmax_row(s + i * ld, first + i + 1, first + rows);
+        max[i] += nn_log(sum[i]);
+    for (size_t i = 0; i < rows; i++)
+        lse[i * lse_step] = max[i];
 }
 
 static void softmax_tile(real *restrict s, size_t ld, real *restrict lse, size_t lse_step,

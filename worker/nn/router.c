@@ -10,8 +10,7 @@
 
 #include "worker/nn/vec.h"
 
-/* Softmax in place; returns the log of the sum of exponentials. */
-static real softmax(real *restrict r, size_t n)
+NN_BODY real softmax_body(real *restrict r, size_t n)
 {
     real m = r[0], sum = 0;
 
@@ -23,8 +22,12 @@ static real softmax(real *restrict r, size_t n)
     }
     for (size_t e = 0; e < n; e++)
         r[e] /= sum;
-    return m + (real)elementary_log((double)sum);
+    return m + nn_log(sum);
 }
+
+/* In place; returns the log of the sum of exponentials. */
+static real softmax(real *restrict r, size_t n);
+NN_KERNEL_RETURN(real, softmax, (real *restrict r, size_t n), (r, n))
 
 /* The indices of the K largest scores, largest first, ties to the lower index. */
 static void choose(uint32_t *restrict chosen, const real *restrict score, size_t n, size_t k)

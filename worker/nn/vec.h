@@ -1,5 +1,5 @@
 /*
- * What the elementwise kernels share: lanes, dot products, exp.
+ * What the elementwise kernels share: lanes, dot products, exp, log.
  *
  * Sums go to NN_LANES running sums that are added in a fixed tree at the end, so a result depends
  * on the length alone, not on the instruction set (worker/nn/kernel.h).
@@ -23,6 +23,10 @@
 NN_BODY real nn_exp(real x)
 {
     return elementary_exp(x);
+}
+NN_BODY real nn_log(real x)
+{
+    return elementary_log(x);
 }
 #else
 #define NN_EXP_MIN -87.0F
@@ -54,6 +58,34 @@ NN_BODY real nn_exp(real x)
     bits = (int32_t)((uint32_t)(bits - 0x4B400000 + 127) << 23);
     memcpy(&scale, &bits, sizeof(scale));
     return p * scale;
+}
+
+/*
+ * ln x of a normal x > 0 by n ln 2 + ln m, m from the root of 1/2 to the root of 2, and the series
+ * of atanh(s), s = (m - 1) / (m + 1), up to s^9. Under 0.9 units in the last place. Infinity and
+ * NaN are returned as they are.
+ */
+NN_BODY real nn_log(real x)
+{
+    const uint32_t root = 0x3F3504F3u; /* the root of 1/2 */
+    uint32_t bits;
+    float m;
+    memcpy(&bits, &x, sizeof(bits));
+    bits += 0x3F800000u - root;
+    float n = (float)((int32_t)(bits >> 23) - 127);
+    bits = (bits & 0x7FFFFFu) + root;
+    memcpy(&m, &bits, sizeof(m));
+    float f = m - 1;
+    float s = f / (2 + f);
+    float z = s * s;
+    float p = NN_FMA(0x1.c71c72p-3F, z, 0x1.24924ap-2F);
+    p = NN_FMA(p, z, 0x1.99999ap-2F);
+    p = NN_FMA(p, z, 0x1.555556p-1F);
+    float h = 0.5F * f * f;
+    float t = NN_FMA(s, NN_FMA(z, p, h), n * -0x1.05c61p-29F);
+    t = f - (h - t);
+    t = NN_FMA(n, 0x1.62e43p-1F, t);
+    return x < INFINITY ? t : x;
 }
 #endif
 
