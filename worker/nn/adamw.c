@@ -7,6 +7,7 @@
  */
 #include "worker/nn/adamw.h"
 
+#include "worker/nn/threads.h"
 #include "worker/nn/vec.h"
 
 /* The constants of one update, in the number type of the loop. */
@@ -19,12 +20,24 @@ struct adamw_terms {
     real clip;
 };
 
-NN_BODY void update_body(real *restrict p, real *restrict m, real *restrict v,
-                         const real *restrict g, size_t n, const struct adamw_terms *terms)
-{
-    const struct adamw_terms t = *terms;
+/* The arrays of one call. */
+struct update {
+    struct adamw_terms terms;
+    real *p;
+    real *m;
+    real *v;
+    const real *g;
+};
 
-    for (size_t i = 0; i < n; i++) {
+NN_BODY void update_range_body(const struct update *u, size_t from, size_t to)
+{
+    const struct adamw_terms t = u->terms;
+    real *restrict p = u->p;
+    real *restrict m = u->m;
+    real *restrict v = u->v;
+    const real *restrict g = u->g;
+
+    for (size_t i = from; i < to; i++) {
         real gi = g[i] * t.clip;
         real mi = t.b1 * m[i] + t.c1 * gi;
         real vi = t.b2 * v[i] + t.c2 * gi * gi;
@@ -38,18 +51,22 @@ NN_BODY void update_body(real *restrict p, real *restrict m, real *restrict v,
     }
 }
 
-static void update(real *restrict p, real *restrict m, real *restrict v, const real *restrict g,
-                   size_t n, const struct adamw_terms *terms);
-NN_KERNEL(update,
-          (real *restrict p, real *restrict m, real *restrict v, const real *restrict g, size_t n,
-           const struct adamw_terms *terms),
-          (p, m, v, g, n, terms))
+static void update_range(const struct update *u, size_t from, size_t to);
+NN_KERNEL(update_range, (const struct update *u, size_t from, size_t to), (u, from, to))
+
+static void update_part(void *ctx, size_t from, size_t to, int thread)
+{
+    (void)thread;
+    update_range(ctx, from, to);
+}
 
 void adamw_update(real *restrict p, real *restrict m, real *restrict v, const real *restrict g,
                   size_t n, const struct adamw *opt)
 {
     double t = (double)opt->t;
-    struct adamw_terms terms = {
+    struct update u = {.p = p, .m = m, .v = v, .g = g};
+
+    u.terms = (struct adamw_terms){
         .b1 = (real)opt->beta1,
         .c1 = (real)(1.0 - opt->beta1),
         .b2 = (real)opt->beta2,
@@ -61,5 +78,5 @@ void adamw_update(real *restrict p, real *restrict m, real *restrict v, const re
         .clip = (real)opt->clip,
     };
 
-    update(p, m, v, g, n, &terms);
+    nn_parallel_rows(n, 1, update_part, &u);
 }

@@ -6,6 +6,7 @@
  */
 #include "worker/nn/crossent.h"
 
+#include "worker/nn/threads.h"
 #include "worker/nn/vec.h"
 
 /* sum_i e^(x_i - m); stores the terms when out is not NULL. */
@@ -30,45 +31,75 @@ NN_BODY real row_exp_sum(real *out, const real *x, real m, size_t n)
     return nn_lanes_sum(acc);
 }
 
-NN_BODY void crossent_forward_body(double *restrict loss, real *restrict max,
-                                   const real *restrict logits, const uint32_t *restrict targets,
-                                   size_t n, size_t v)
-{
-    for (size_t r = 0; r < n; r++) {
-        const real *l = logits + r * v;
-        real m = nn_max(l, v);
-        real sum = row_exp_sum(NULL, l, m, v);
+/* Arrays of one call, in the letters of the header. */
+struct entropy {
+    double *loss;
+    real *max;
+    real *grad; /* the logits, to be overwritten; NULL: forward alone */
+    const real *logits;
+    real scale;
+    const uint32_t *targets;
+    size_t v;
+};
 
-        loss[r] = elementary_log((double)sum) + (double)m - (double)l[targets[r]];
-        if (max != NULL)
-            max[r] = m;
+NN_BODY void forward_rows_body(const struct entropy *p, size_t from, size_t to)
+{
+    for (size_t r = from; r < to; r++) {
+        const real *l = p->logits + r * p->v;
+        real m = nn_max(l, p->v);
+        real sum = row_exp_sum(NULL, l, m, p->v);
+
+        p->loss[r] = elementary_log((double)sum) + (double)m - (double)l[p->targets[r]];
+        if (p->max != NULL)
+            p->max[r] = m;
     }
 }
 
-NN_KERNEL(crossent_forward,
-          (double *restrict loss, real *restrict max, const real *restrict logits,
-           const uint32_t *restrict targets, size_t n, size_t v),
-          (loss, max, logits, targets, n, v))
+static void forward_rows(const struct entropy *p, size_t from, size_t to);
+NN_KERNEL(forward_rows, (const struct entropy *p, size_t from, size_t to), (p, from, to))
 
-NN_BODY void crossent_forward_backward_body(double *restrict loss, real *restrict logits,
-                                            real scale, const uint32_t *restrict targets, size_t n,
-                                            size_t v)
+NN_BODY void gradient_rows_body(const struct entropy *p, size_t from, size_t to)
 {
-    for (size_t r = 0; r < n; r++) {
-        real *l = logits + r * v;
-        double target = (double)l[targets[r]];
-        real m = nn_max(l, v);
-        real sum = row_exp_sum(l, l, m, v);
-        real k = scale / sum;
+    for (size_t r = from; r < to; r++) {
+        real *l = p->grad + r * p->v;
+        double target = (double)l[p->targets[r]];
+        real m = nn_max(l, p->v);
+        real sum = row_exp_sum(l, l, m, p->v);
+        real k = p->scale / sum;
 
-        loss[r] = elementary_log((double)sum) + (double)m - target;
-        for (size_t i = 0; i < v; i++)
+        p->loss[r] = elementary_log((double)sum) + (double)m - target;
+        for (size_t i = 0; i < p->v; i++)
             l[i] *= k;
-        l[targets[r]] -= scale;
+        l[p->targets[r]] -= p->scale;
     }
 }
 
-NN_KERNEL(crossent_forward_backward,
-          (double *restrict loss, real *restrict logits, real scale,
-           const uint32_t *restrict targets, size_t n, size_t v),
-          (loss, logits, scale, targets, n, v))
+static void gradient_rows(const struct entropy *p, size_t from, size_t to);
+NN_KERNEL(gradient_rows, (const struct entropy *p, size_t from, size_t to), (p, from, to))
+
+static void part(void *ctx, size_t from, size_t to, int thread)
+{
+    const struct entropy *p = ctx;
+
+    (void)thread;
+    if (p->grad == NULL)
+        forward_rows(p, from, to);
+    else
+        gradient_rows(p, from, to);
+}
+
+void crossent_forward(double *restrict loss, real *restrict max, const real *restrict logits,
+                      const uint32_t *restrict targets, size_t n, size_t v)
+{
+    struct entropy p = {.loss = loss, .max = max, .logits = logits, .targets = targets, .v = v};
+
+    nn_parallel_rows(n, v, part, &p);
+}
+
+void crossent_forward_backward(double *restrict loss, real *restrict logits, real scale,
+                               const uint32_t *restrict targets, size_t n, size_t v)
+{
+    struct entropy p = {.loss = loss, .grad = logits, .scale = scale, .targets = targets, .v = v};
+
+    nn_parallel_rows(n, v, part, &p);
+}

@@ -10,6 +10,7 @@
 
 #include "worker/nn/linear.h"
 #include "worker/nn/swiglu.h"
+#include "worker/nn/threads.h"
 #include "worker/nn/vec.h"
 
 void moe_plan_make(struct moe_plan *plan, const uint32_t *restrict chosen,
@@ -25,22 +26,82 @@ void moe_plan_make(struct moe_plan *plan, const uint32_t *restrict chosen,
         plan->place[i] = plan->first[chosen[i] + 1]++;
 }
 
+/* What goes between rows of tokens and grouped rows. Threads share out the tokens. */
+struct exchange {
+    const struct moe_plan *plan;
+    const real *tokens;  /* (N, C), read */
+    real *out;           /* (N, C), added to */
+    real *grouped;       /* (N K, C) */
+    const real *yg;      /* (N K, C) of the forward pass */
+    const real *weights; /* (N, K) */
+    real *dw;            /* (N, K) */
+    size_t c;
+    size_t k;
+};
+
+static void gather_part(void *ctx, size_t from, size_t to, int thread)
+{
+    const struct exchange *e = ctx;
+
+    (void)thread;
+    for (size_t i = from * e->k; i < to * e->k; i++)
+        memcpy(e->grouped + e->plan->place[i] * e->c, e->tokens + i / e->k * e->c,
+               e->c * sizeof(real));
+}
+
 /* xg: each token's input is copied to the K rows of its experts. */
 static void gather(const struct moe_kept *kept, const struct moe_plan *plan, const real *restrict x,
                    const struct moe_dims *dims)
 {
-    size_t c = dims->width, k = dims->top_k;
+    struct exchange e = {
+        .plan = plan, .tokens = x, .grouped = kept->xg, .c = dims->width, .k = dims->top_k};
 
-    for (size_t i = 0; i < dims->n * k; i++)
-        memcpy(kept->xg + plan->place[i] * c, x + i / k * c, c * sizeof(*x));
+    nn_parallel_rows(dims->n, e.k * e.c, gather_part, &e);
     pass_clock_mark(dims->clock, PASS_ROUTING);
+}
+
+/* y += w yg */
+static void weigh_part(void *ctx, size_t from, size_t to, int thread)
+{
+    const struct exchange *e = ctx;
+
+    (void)thread;
+    for (size_t i = from * e->k; i < to * e->k; i++)
+        vec_axpy(e->out + i / e->k * e->c, e->weights[i], e->yg + e->plan->place[i] * e->c, e->c);
+}
+
+/* dw = dy yg, dyg = w dy */
+static void weigh_back_part(void *ctx, size_t from, size_t to, int thread)
+{
+    const struct exchange *e = ctx;
+
+    (void)thread;
+    for (size_t i = from * e->k; i < to * e->k; i++) {
+        const real *dy = e->tokens + i / e->k * e->c;
+        real *dyg = e->grouped + e->plan->place[i] * e->c;
+        e->dw[i] = vec_dot(dy, e->yg + e->plan->place[i] * e->c, e->c);
+        for (size_t j = 0; j < e->c; j++)
+            dyg[j] = e->weights[i] * dy[j];
+    }
+}
+
+/* dx += dxg */
+static void collect_part(void *ctx, size_t from, size_t to, int thread)
+{
+    const struct exchange *e = ctx;
+
+    (void)thread;
+    for (size_t i = from * e->k; i < to * e->k; i++)
+        vec_add(e->out + i / e->k * e->c, e->yg + e->plan->place[i] * e->c, e->c);
 }
 
 void moe_forward(real *restrict y, const struct moe_kept *kept, const struct moe_plan *plan,
                  const real *restrict x, const real *restrict weights, const real *restrict wgu,
                  const real *restrict wd, const struct moe_dims *dims)
 {
-    size_t c = dims->width, f = dims->ffn, k = dims->top_k;
+    size_t c = dims->width, f = dims->ffn;
+    struct exchange back = {
+        .plan = plan, .out = y, .yg = kept->yg, .weights = weights, .c = c, .k = dims->top_k};
 
     gather(kept, plan, x, dims);
     for (size_t e = 0; e < dims->experts; e++) {
@@ -56,8 +117,7 @@ void moe_forward(real *restrict y, const struct moe_kept *kept, const struct moe
                        &(struct linear_dims){m, f, c, dims->precision});
         pass_clock_mark(dims->clock, PASS_BODY);
     }
-    for (size_t i = 0; i < dims->n * k; i++)
-        vec_axpy(y + i / k * c, weights[i], kept->yg + plan->place[i] * c, c);
+    nn_parallel_rows(dims->n, back.k * c, weigh_part, &back);
     pass_clock_mark(dims->clock, PASS_ROUTING);
 }
 
@@ -92,23 +152,26 @@ void moe_backward(const struct moe_gradient *grad, const real *restrict dy,
                   const real *restrict weights, const real *restrict wgu, const real *restrict wd,
                   const struct moe_dims *dims)
 {
-    size_t c = dims->width, k = dims->top_k;
+    size_t c = dims->width;
+    struct exchange in = {.plan = plan,
+                          .tokens = dy,
+                          .grouped = grad->dyg,
+                          .yg = kept->yg,
+                          .weights = weights,
+                          .dw = grad->dw,
+                          .c = c,
+                          .k = dims->top_k};
+    struct exchange back = {
+        .plan = plan, .out = grad->dx, .yg = grad->dyg, .c = c, .k = dims->top_k};
 
     gather(kept, plan, x, dims);
-    for (size_t i = 0; i < dims->n * k; i++) {
-        const real *from = dy + i / k * c;
-        real *to = grad->dyg + plan->place[i] * c;
-        grad->dw[i] = vec_dot(from, kept->yg + plan->place[i] * c, c);
-        for (size_t j = 0; j < c; j++)
-            to[j] = weights[i] * from[j];
-    }
+    nn_parallel_rows(dims->n, in.k * c, weigh_back_part, &in);
     pass_clock_mark(dims->clock, PASS_ROUTING);
     for (size_t e = 0; e < dims->experts; e++) {
         size_t at = plan->first[e], m = plan->first[e + 1] - at;
         if (m > 0)
             expert_backward(grad, kept, e, at, m, wgu, wd, dims);
     }
-    for (size_t i = 0; i < dims->n * k; i++)
-        vec_add(grad->dx + i / k * c, grad->dyg + plan->place[i] * c, c);
+    nn_parallel_rows(dims->n, back.k * c, collect_part, &back);
     pass_clock_mark(dims->clock, PASS_ROUTING);
 }

@@ -5,6 +5,7 @@
  */
 #include "worker/nn/rope.h"
 
+#include "worker/nn/threads.h"
 #include "worker/nn/vec.h"
 
 void rope_table(real *table, double theta, size_t t, size_t d)
@@ -35,26 +36,44 @@ NN_BODY void rotate(real *restrict x, const real *restrict at, real sign, size_t
     }
 }
 
-NN_BODY void rope_forward_body(real *restrict x, const real *restrict table, size_t n, size_t t,
-                               size_t heads, size_t d, size_t ld)
+/* One call: rows of x (N, ld), of sequences of t tokens. */
+struct turn {
+    real *x;
+    const real *table;
+    real sign;
+    size_t t;
+    size_t heads;
+    size_t d;
+    size_t ld;
+};
+
+NN_BODY void turn_rows_body(const struct turn *p, size_t from, size_t to)
 {
-    for (size_t r = 0; r < n; r++)
-        rotate(x + r * ld, table + (r % t) * d, 1, heads, d);
+    for (size_t r = from; r < to; r++)
+        rotate(p->x + r * p->ld, p->table + (r % p->t) * p->d, p->sign, p->heads, p->d);
 }
 
-NN_KERNEL(rope_forward,
-          (real *restrict x, const real *restrict table, size_t n, size_t t, size_t heads, size_t d,
-           size_t ld),
-          (x, table, n, t, heads, d, ld))
+static void turn_rows(const struct turn *p, size_t from, size_t to);
+NN_KERNEL(turn_rows, (const struct turn *p, size_t from, size_t to), (p, from, to))
 
-NN_BODY void rope_backward_body(real *restrict dx, const real *restrict table, size_t n, size_t t,
-                                size_t heads, size_t d, size_t ld)
+static void turn_part(void *ctx, size_t from, size_t to, int thread)
 {
-    for (size_t r = 0; r < n; r++)
-        rotate(dx + r * ld, table + (r % t) * d, -1, heads, d);
+    (void)thread;
+    turn_rows(ctx, from, to);
 }
 
-NN_KERNEL(rope_backward,
-          (real *restrict dx, const real *restrict table, size_t n, size_t t, size_t heads,
-           size_t d, size_t ld),
-          (dx, table, n, t, heads, d, ld))
+void rope_forward(real *restrict x, const real *restrict table, size_t n, size_t t, size_t heads,
+                  size_t d, size_t ld)
+{
+    struct turn p = {x, table, 1, t, heads, d, ld};
+
+    nn_parallel_rows(n, heads * d, turn_part, &p);
+}
+
+void rope_backward(real *restrict dx, const real *restrict table, size_t n, size_t t, size_t heads,
+                   size_t d, size_t ld)
+{
+    struct turn p = {dx, table, -1, t, heads, d, ld};
+
+    nn_parallel_rows(n, heads * d, turn_part, &p);
+}

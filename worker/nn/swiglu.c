@@ -4,30 +4,56 @@
  */
 #include "worker/nn/swiglu.h"
 
+#include "worker/nn/threads.h"
 #include "worker/nn/vec.h"
 
-NN_BODY void swiglu_forward_body(real *restrict h, const real *restrict gu, size_t n, size_t f)
+/* Arrays of one call, in the letters of the header. */
+struct gate {
+    real *h;
+    real *dgu;
+    const real *dh;
+    const real *gu;
+    size_t f;
+};
+
+NN_BODY void forward_rows_body(const struct gate *p, size_t from, size_t to)
 {
-    for (size_t r = 0; r < n; r++) {
-        const real *g = gu + r * 2 * f;
+    size_t f = p->f;
+
+    for (size_t r = from; r < to; r++) {
+        const real *g = p->gu + r * 2 * f;
         const real *u = g + f;
-        real *o = h + r * f;
+        real *restrict o = p->h + r * f;
         for (size_t i = 0; i < f; i++)
             o[i] = g[i] / (1 + nn_exp(-g[i])) * u[i];
     }
 }
 
-NN_KERNEL(swiglu_forward, (real *restrict h, const real *restrict gu, size_t n, size_t f),
-          (h, gu, n, f))
+static void forward_rows(const struct gate *p, size_t from, size_t to);
+NN_KERNEL(forward_rows, (const struct gate *p, size_t from, size_t to), (p, from, to))
 
-NN_BODY void swiglu_backward_body(real *restrict dgu, const real *restrict dh,
-                                  const real *restrict gu, size_t n, size_t f)
+static void forward_part(void *ctx, size_t from, size_t to, int thread)
 {
-    for (size_t r = 0; r < n; r++) {
-        const real *g = gu + r * 2 * f;
+    (void)thread;
+    forward_rows(ctx, from, to);
+}
+
+void swiglu_forward(real *restrict h, const real *restrict gu, size_t n, size_t f)
+{
+    struct gate p = {.h = h, .gu = gu, .f = f};
+
+    nn_parallel_rows(n, f, forward_part, &p);
+}
+
+NN_BODY void backward_rows_body(const struct gate *p, size_t from, size_t to)
+{
+    size_t f = p->f;
+
+    for (size_t r = from; r < to; r++) {
+        const real *g = p->gu + r * 2 * f;
         const real *u = g + f;
-        const real *d = dh + r * f;
-        real *restrict dg = dgu + r * 2 * f;
+        const real *d = p->dh + r * f;
+        real *restrict dg = p->dgu + r * 2 * f;
         real *restrict du = dg + f;
         for (size_t i = 0; i < f; i++) {
             real s = 1 / (1 + nn_exp(-g[i]));
@@ -37,7 +63,19 @@ NN_BODY void swiglu_backward_body(real *restrict dgu, const real *restrict dh,
     }
 }
 
-NN_KERNEL(swiglu_backward,
-          (real *restrict dgu, const real *restrict dh, const real *restrict gu, size_t n,
-           size_t f),
-          (dgu, dh, gu, n, f))
+static void backward_rows(const struct gate *p, size_t from, size_t to);
+NN_KERNEL(backward_rows, (const struct gate *p, size_t from, size_t to), (p, from, to))
+
+static void backward_part(void *ctx, size_t from, size_t to, int thread)
+{
+    (void)thread;
+    backward_rows(ctx, from, to);
+}
+
+void swiglu_backward(real *restrict dgu, const real *restrict dh, const real *restrict gu, size_t n,
+                     size_t f)
+{
+    struct gate p = {.dgu = dgu, .dh = dh, .gu = gu, .f = f};
+
+    nn_parallel_rows(n, f, backward_part, &p);
+}

@@ -1,7 +1,7 @@
 /*
- * A pool whose threads wait for the next piece of work: first by looking again for some
- * microseconds, because pieces follow closely within a pass, then asleep. The parts are cut by the
- * number of threads alone, part i for thread i.
+ * A pool whose threads wait for the next piece of work, and a caller who waits for their ends:
+ * first by looking again for some microseconds, because pieces follow closely within a pass, then
+ * asleep. The parts are cut by the number of threads alone, part i for thread i.
  *
  * `round` counts the pieces; a thread works when it changes and reports by `left`, the number of
  * threads that are not done yet. Both are atomic; the lock is for sleeping alone.
@@ -19,7 +19,8 @@
 #include <immintrin.h>
 #endif
 
-#define LOOKS 4096 /* before a thread sleeps; some 50 us */
+#define LOOKS 4096  /* before a thread sleeps; some 50 us */
+#define FEW   16384 /* elements: fewer take less time than sharing them out */
 
 static struct {
     int n; /* with the caller; 0: not started */
@@ -32,7 +33,10 @@ static struct {
     _Atomic bool stops;
     pthread_mutex_t lock;
     pthread_cond_t begins;
-} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .begins = PTHREAD_COND_INITIALIZER};
+    pthread_cond_t ends;
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
+          .begins = PTHREAD_COND_INITIALIZER,
+          .ends = PTHREAD_COND_INITIALIZER};
 
 /* Per thread: the mode is part of its registers. On other processors gradual underflow stays. */
 void nn_flush_denormals(void)
@@ -76,6 +80,19 @@ static void wait_for_work(unsigned seen)
     pthread_mutex_unlock(&pool.lock);
 }
 
+static void wait_for_others(void)
+{
+    for (int i = 0; i < LOOKS; i++) {
+        if (atomic_load(&pool.left) == 0)
+            return;
+        look_again();
+    }
+    pthread_mutex_lock(&pool.lock);
+    while (atomic_load(&pool.left) > 0)
+        pthread_cond_wait(&pool.ends, &pool.lock);
+    pthread_mutex_unlock(&pool.lock);
+}
+
 static void *thread_main(void *arg)
 {
     int thread = *(const int *)arg;
@@ -88,7 +105,11 @@ static void *thread_main(void *arg)
             return NULL;
         seen++;
         do_part(thread);
-        atomic_fetch_sub(&pool.left, 1);
+        if (atomic_fetch_sub(&pool.left, 1) == 1) {
+            pthread_mutex_lock(&pool.lock);
+            pthread_cond_signal(&pool.ends);
+            pthread_mutex_unlock(&pool.lock);
+        }
     }
 }
 
@@ -149,6 +170,14 @@ void nn_parallel(size_t n, void (*work)(void *ctx, size_t from, size_t to, int t
     pthread_cond_broadcast(&pool.begins);
     pthread_mutex_unlock(&pool.lock);
     do_part(0);
-    while (atomic_load(&pool.left) > 0)
-        look_again();
+    wait_for_others();
+}
+
+void nn_parallel_rows(size_t n, size_t elements,
+                      void (*work)(void *ctx, size_t from, size_t to, int thread), void *ctx)
+{
+    if (pool.n <= 1 || n * elements < FEW)
+        work(ctx, 0, n, 0);
+    else
+        nn_parallel(n, work, ctx);
 }

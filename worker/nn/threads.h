@@ -31,4 +31,9 @@ int nn_threads(void);
  * within. */
 void nn_parallel(size_t n, void (*work)(void *ctx, size_t from, size_t to, int thread), void *ctx);
 
+/* The same for rows that take little time for each of their elements: on the calling thread alone
+ * where these are few. */
+void nn_parallel_rows(size_t n, size_t elements,
+                      void (*work)(void *ctx, size_t from, size_t to, int thread), void *ctx);
+
 #endif

@@ -5,6 +5,8 @@
  */
 #include "worker/nn/vec.h"
 
+#include "worker/nn/threads.h"
+
 NN_BODY real vec_dot_body(const real *restrict a, const real *restrict b, size_t n)
 {
     real acc[NN_LANES] = {0};
@@ -51,3 +53,36 @@ NN_BODY double vec_sum_squares_body(const real *x, size_t n)
 }
 
 NN_KERNEL_RETURN(double, vec_sum_squares, (const real *x, size_t n), (x, n))
+
+#define PART  65536 /* elements of a part of a long sum */
+#define PARTS 256   /* parts that are summed before they are added up */
+
+struct long_sum {
+    const real *x;
+    size_t n;
+    double sums[PARTS];
+};
+
+static void sum_parts(void *ctx, size_t from, size_t to, int thread)
+{
+    struct long_sum *s = ctx;
+
+    (void)thread;
+    for (size_t i = from; i < to; i++)
+        s->sums[i] =
+            vec_sum_squares(s->x + i * PART, s->n - i * PART < PART ? s->n - i * PART : PART);
+}
+
+double vec_sum_squares_long(const real *x, size_t n)
+{
+    double sum = 0.0;
+
+    for (size_t at = 0; at < n; at += PART * PARTS) {
+        struct long_sum s = {.x = x + at, .n = n - at < PART * PARTS ? n - at : PART * PARTS};
+        size_t parts = (s.n + PART - 1) / PART;
+        nn_parallel_rows(parts, PART, sum_parts, &s);
+        for (size_t i = 0; i < parts; i++)
+            sum += s.sums[i];
+    }
+    return sum;
+}

@@ -139,5 +139,7 @@ void vec_axpy(real *restrict y, real a, const real *restrict x, size_t n);
 void vec_add(real *restrict y, const real *restrict x, size_t n);
 /* sum_i x_i^2 in double */
 double vec_sum_squares(const real *x, size_t n);
+/* The same in parts of 65,536 elements, whose sums are added in order: by all threads. */
+double vec_sum_squares_long(const real *x, size_t n);
 
 #endif

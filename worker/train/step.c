@@ -111,7 +111,7 @@ int trainer_step(struct trainer *t, double *loss, struct err *err)
     *loss = accumulate(t);
     if (!isfinite(*loss))
         return diverged(t, "the loss is not finite", err);
-    double norm = sqrt(vec_sum_squares(t->grad, t->w.table.n_params));
+    double norm = sqrt(vec_sum_squares_long(t->grad, t->w.table.n_params));
     if (!isfinite(norm))
         return diverged(t, "the gradient is not finite", err);
     update(t, norm);
