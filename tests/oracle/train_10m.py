@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """A model trained on TinyStories by prereg-train and by PyTorch, from the same weights on the same tokens in the same order.
 
-    train_10m.py BUILD_FOLDER [--small] [--out FOLDER]
+    train_10m.py BUILD_FOLDER [--small] [--bfloat16] [--out FOLDER]
 
 Fails when the validation losses at the end differ by more than 0.5 %. The two run side by side,
 one thread each. Ten million parameters take about five CPU minutes a side; --small, not quite a million, takes a quarter of one.
-FOLDER/against_pytorch.json gets both curves.
+FOLDER/against_pytorch.json gets both curves. --bfloat16: ours with precision = "bfloat16", PyTorch's under autocast to bfloat16;
+both validate as they train.
 """
 
 import argparse
@@ -54,18 +55,22 @@ def finish_ours(process, folder):
     return val, {p["step"]: p["value"] for p in points}, seconds
 
 
-def validate(net, held_out):
+def precision(bfloat16):
+    return torch.autocast("cpu", dtype=torch.bfloat16, enabled=bfloat16)
+
+
+def validate(net, held_out, bfloat16):
     tokens, targets = held_out
     total = 0.0
-    with torch.no_grad():
+    with torch.no_grad(), precision(bfloat16):
         for at in range(0, len(tokens), 8):
             logits = net(tokens[at:at + 8]).logits
             wanted = targets[at:at + 8].reshape(-1)
-            total += float(torch.nn.functional.cross_entropy(logits.flatten(0, 1), wanted, reduction="sum"))
+            total += float(torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), wanted, reduction="sum"))
     return total / targets.numel()
 
 
-def train_pytorch(folder, params):
+def train_pytorch(folder, params, bfloat16):
     torch.set_num_threads(1)
     dump = oracle.Dump(folder)
     net = oracle.transformers_model(dump, attention="sdpa")
@@ -75,13 +80,14 @@ def train_pytorch(folder, params):
     val, curve = {}, {}
     begin = cpu_seconds(resource.RUSAGE_SELF)
     for step in range(steps):
-        logits = net(tokens[step]).logits
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets[step].reshape(-1))
+        with precision(bfloat16):
+            logits = net(tokens[step]).logits
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), targets[step].reshape(-1))
         loss.backward()
         curve[step + 1] = float(loss)
         oracle.optimiser_step(opt, params, step, steps)
         if step + 1 in at_mark:
-            val[at_mark[step + 1]] = validate(net, held_out)
+            val[at_mark[step + 1]] = validate(net, held_out, bfloat16)
     return val, curve, cpu_seconds(resource.RUSAGE_SELF) - begin, sum(p.numel() for p in net.parameters())
 
 
@@ -89,9 +95,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build")
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--bfloat16", action="store_true")
     parser.add_argument("--out", help="where the runs and against_pytorch.json are left; a temporary folder otherwise")
     args = parser.parse_args()
-    params = dict(SMALL if args.small else LARGE, **COMMON)
+    params = dict(SMALL if args.small else LARGE, **COMMON, precision="bfloat16" if args.bfloat16 else "float32")
     corpus = oracle.shared_data("tinystories", "train.jsonl")
     with tempfile.TemporaryDirectory() as scratch:
         folder = os.path.abspath(args.out or scratch)
@@ -99,7 +106,7 @@ def main():
         oracle.drive(args.build, "inputs", folder)
         with start_ours(args.build, folder) as process:
             try:
-                theirs = train_pytorch(folder, params)
+                theirs = train_pytorch(folder, params, args.bfloat16)
                 ours = finish_ours(process, folder)
             finally:
                 process.kill()
