@@ -1,7 +1,7 @@
 /*
- * The rate depends on the processor alone, so it is kept under the processor's name and a state
- * folder may be shared by several machines. Every failure is a rate of 0, which leaves an estimate
- * out.
+ * The rate depends on the processor and on how the workers compute, so it is kept under the
+ * processor's name and the contract's version: a state folder may be shared by several machines,
+ * and outlives a version. Every failure is a rate of 0, which leaves an estimate out.
  */
 #include "ctl/proof.h"
 
@@ -15,6 +15,7 @@
 #include "base/layout/layout.h"
 #include "base/machine/machine.h"
 #include "base/machine/proc.h"
+#include "base/math/contract.h"
 #include "base/xalloc.h"
 #include "ctl/load.h"
 
@@ -75,12 +76,12 @@ static double measure(void)
 
 /* Stores the rate. A 0 is stored, too, so that a failing benchmark is not repeated at every
  * check. */
-static void keep(const char *path, cJSON *rates, const char *cpu, double rate)
+static void keep(const char *path, cJSON *rates, const char *key, double rate)
 {
     struct err ignored;
     char *folder = path_folder(path);
-    cJSON_DeleteItemFromObjectCaseSensitive(rates, cpu);
-    json_put_number(rates, cpu, rate);
+    cJSON_DeleteItemFromObjectCaseSensitive(rates, key);
+    json_put_number(rates, key, rate);
     /* on failure it is measured again the next time */
     if (dir_make(folder, 0700, &ignored) == 0) {
         (void)!json_write_file(path, rates, 0600, &ignored);
@@ -92,6 +93,7 @@ static void keep(const char *path, cJSON *rates, const char *cpu, double rate)
 double machine_rate(const char *named, const struct plan_program *p)
 {
     char cpu[256];
+    struct strbuf key = STRBUF_INIT;
     char *state = NULL;
     cJSON *rates = NULL;
     struct err err;
@@ -101,18 +103,20 @@ double machine_rate(const char *named, const struct plan_program *p)
     }
     char *path = path_join(state, LAYOUT_MACHINE_RATES);
     machine_cpu(cpu, sizeof(cpu));
+    strbuf_addf(&key, "%s, contract %s", cpu, CONTRACT_VERSION_TEXT);
     if (json_read_file(path, RATES_BYTES_MAX, &rates, &err) != 0 || !cJSON_IsObject(rates)) {
         cJSON_Delete(rates);
         rates = json_object();
     }
-    const cJSON *known = json_member(rates, cpu);
+    const cJSON *known = json_member(rates, key.buf);
     if (cJSON_IsNumber(known) && is_rate(known->valuedouble)) {
         rate = known->valuedouble;
     } else {
         rate = measure();
-        keep(path, rates, cpu, rate);
+        keep(path, rates, key.buf, rate);
     }
     cJSON_Delete(rates);
+    strbuf_release(&key);
     free(path);
     free(state);
     return rate;

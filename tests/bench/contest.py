@@ -66,7 +66,7 @@ class Ours:
         seen = self.finish(self.start(steps))
         return {"train": seen["tokens_per_second"]["median"], "wall": seen["wall_tokens_per_second"]["median"],
                 "forward": seen["forward_tokens_per_second"]["median"],
-                "share": seen["share_of_ceiling"], "ceiling": seen["ceiling_gflops"], "gflops": seen["gflops"],
+                "share": seen["share_of_peak"], "ceiling": seen["peak_gflops"], "gflops": seen["gflops"],
                 "peak": seen["peak_rss_bytes"]}
 
     def close(self):

@@ -1,8 +1,8 @@
 /*
- * Builds a real trainer on random tokens and alternates its steps with the ceiling's products
- * (bench_ceiling.c). The built-in models have fixed shapes, so that figures of different machines
- * and versions compare. The peak of memory is read after the warm-up and before the ceiling
- * allocates its own matrices.
+ * Builds a real trainer on random tokens and alternates its steps with their products alone
+ * (bench_products.c) and the machine's limits (bench_machine.c). The built-in models have fixed
+ * shapes, so that figures of different machines and versions compare. The peak of memory is read
+ * after the warm-up and before the other two allocate theirs.
  */
 #include "worker/train/bench.h"
 
@@ -217,7 +217,8 @@ static int measure(struct trainer *t, struct bench_result *r, struct err *err)
     double *steps = xcalloc(n, sizeof(*steps)), *forwards = xcalloc(n, sizeof(*forwards));
     double *walls = xcalloc(n, sizeof(*walls));
     double *losses = xcalloc(n_tokens, sizeof(*losses)), loss = 0.0;
-    struct bench_ceiling *ceiling = NULL;
+    struct bench_products *products = NULL;
+    struct bench_machine *machine = NULL;
     struct pass_clock clock = {.clock =
                                    r->threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC};
     int rc = 0;
@@ -225,10 +226,13 @@ static int measure(struct trainer *t, struct bench_result *r, struct err *err)
     /* The first steps touch every page and fill the caches. */
     for (int i = 0; rc == 0 && i < WARM_UP; i++)
         rc = trainer_step(t, &loss, err);
-    /* Now, because the ceiling allocates matrices of its own. */
+    /* Now, because what follows is not the trainer's. */
     r->peak_bytes = peak_bytes();
     if (rc == 0)
-        rc = bench_ceiling_create(&r->model, n_tokens, clock.clock, &ceiling, err);
+        rc = bench_products_create(&r->model, t->opt->precision, n_tokens, clock.clock, &products,
+                                   err);
+    if (rc == 0)
+        rc = bench_machine_create(t->opt->precision, clock.clock, &machine, err);
     t->clock = &clock;
     run_set_clock(t->run, &clock);
     for (size_t i = 0; rc == 0 && i < n; i++) {
@@ -237,26 +241,32 @@ static int measure(struct trainer *t, struct bench_result *r, struct err *err)
         steps[i] = (double)(pass_clock_now_ns(clock.clock) - begin) * 1e-9;
         walls[i] = (double)(pass_clock_now_ns(CLOCK_MONOTONIC) - wall) * 1e-9;
         forwards[i] = forward(t, r->batch, losses);
-        bench_ceiling_round(ceiling);
+        bench_machine_round(machine);
+        bench_products_round(products); /* last: what a step finds in the caches is its own kind */
     }
     if (rc == 0) {
         r->step_wall = bench_spread_of(walls, n);
         r->step_seconds = bench_spread_of(steps, n);
         r->forward_seconds = bench_spread_of(forwards, n);
-        r->ceiling = bench_ceiling_rate(ceiling);
-        r->share_of_ceiling = model_config_flops_per_token(&r->model) * (double)n_tokens /
-                              r->step_seconds.median / r->ceiling;
+        r->rate =
+            model_config_flops_per_token(&r->model) * (double)n_tokens / r->step_seconds.median;
+        r->products = bench_products_rate(products);
+        r->peak = bench_machine_peak(machine);
+        r->bandwidth = bench_machine_bandwidth(machine);
+        bench_products_count(products, r->work);
+        bench_parts_count(&r->model, n_tokens, r->work);
         for (int i = 0; i < PASS_NR; i++)
             r->part[i] = (double)clock.ns[i] * 1e-9 / (double)n;
     }
-    bench_ceiling_free(ceiling);
+    bench_products_free(products);
+    bench_machine_free(machine);
     free(steps), free(forwards), free(walls), free(losses);
     return rc;
 }
 
 int bench_run(const struct bench_options *opt, FILE *out, struct err *err)
 {
-    struct bench_result result = {.n = opt->steps, .threads = opt->threads};
+    struct bench_result result = {.n = opt->steps, .threads = opt->threads, .kind = opt->products};
     struct train_data data;
     struct trainer trainer;
 

@@ -13,7 +13,7 @@
 #include "worker/nn/product/product.h"
 #include "worker/train/bench.h"
 
-#define BENCH_SCHEMA 1
+#define BENCH_SCHEMA 2
 
 static const struct {
     const char *key;
@@ -73,17 +73,34 @@ static void put_spread(cJSON *obj, const char *key, struct bench_spread s)
     json_put(obj, key, o);
 }
 
+/* reached: the least time by the machine's limits, over the time that it took. */
+static void put_part(cJSON *obj, const struct bench_result *r, int i)
+{
+    const struct bench_part *work = &r->work[i];
+    cJSON *o = json_object();
+
+    json_put_number(o, "seconds", r->part[i]);
+    json_put_number(o, "operations", work->operations);
+    json_put_number(o, "bytes", work->bytes);
+    json_put_string(o, "bound", bench_part_is_memory_bound(work, r) ? "memory" : "peak");
+    json_put_number(o, "reached", r->part[i] > 0.0 ? bench_part_bound(work, r) / r->part[i] : 0.0);
+    json_put(obj, PARTS[i].key, o);
+}
+
 static int print_json(const struct bench_result *r, FILE *out, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
     struct bench_spread rate = rates(r, r->step_seconds);
     bool cpu_time = r->threads == 1;
     cJSON *obj = json_object(), *model = json_object(), *parts = json_object();
+    cJSON *roofline = json_object();
     double flops = model_config_flops_per_token(&r->model);
 
     model_config_put(&r->model, model);
     for (int i = 0; i < PASS_NR; i++)
         json_put_number(parts, PARTS[i].key, r->part[i] / parts_sum(r));
+    for (int i = 0; i < PASS_NR; i++)
+        put_part(roofline, r, i);
     json_put_int(obj, "schema", BENCH_SCHEMA);
     json_put(obj, "model", model);
     json_put_int(obj, "params_total", model_config_total(&r->model));
@@ -99,10 +116,14 @@ static int print_json(const struct bench_result *r, FILE *out, struct err *err)
     put_spread(obj, "tokens_per_second", rate);
     put_spread(obj, "forward_tokens_per_second", rates(r, r->forward_seconds));
     json_put_number(obj, "flops_per_token", flops);
-    json_put_number(obj, "gflops", rate.median * flops * 1e-9);
-    json_put_number(obj, "ceiling_gflops", r->ceiling * 1e-9);
-    json_put_number(obj, "share_of_ceiling", r->share_of_ceiling);
+    json_put_number(obj, "gflops", r->rate * 1e-9);
+    json_put_number(obj, "products_gflops", r->products * 1e-9);
+    json_put_number(obj, "peak_gflops", r->peak * 1e-9);
+    json_put_number(obj, "memory_gbytes_per_second", r->bandwidth * 1e-9);
+    json_put_number(obj, "share_of_peak", r->rate / r->peak);
+    json_put_number(obj, "products_share_of_peak", r->products / r->peak);
     json_put(obj, "time_shares", parts);
+    json_put(obj, "roofline", roofline);
     json_put_number(obj, "peak_rss_bytes", r->peak_bytes);
     json_put_number(obj, "planned_bytes", r->planned_bytes);
     int rc = json_pretty(obj, &text, err);
@@ -111,6 +132,21 @@ static int print_json(const struct bench_result *r, FILE *out, struct err *err)
     strbuf_release(&text);
     cJSON_Delete(obj);
     return rc;
+}
+
+/* One row each: share and time, then the roofline. */
+static void print_parts(const struct bench_result *r, FILE *out)
+{
+    (void)fputs("time    share        ms  Goperations        MB  bound   reached\n", out);
+    for (int i = 0; i < PASS_NR; i++) {
+        const struct bench_part *work = &r->work[i];
+        if (r->part[i] <= 0.0)
+            continue;
+        (void)fprintf(out, "      %5.1f %%  %8.2f  %11.3f  %8.1f  %-6s  %5.1f %%  %s\n",
+                      100.0 * r->part[i] / parts_sum(r), r->part[i] * 1e3, work->operations * 1e-9,
+                      work->bytes * 1e-6, bench_part_is_memory_bound(work, r) ? "memory" : "peak",
+                      100.0 * bench_part_bound(work, r) / r->part[i], PARTS[i].text);
+    }
 }
 
 static void print_text(const struct bench_result *r, FILE *out)
@@ -134,19 +170,20 @@ static void print_text(const struct bench_result *r, FILE *out)
         (void)fprintf(out, "            %.0f tokens a second of processor time (%.0f to %.0f)\n",
                       step.median, step.low, step.high);
     (void)fprintf(out, "forward     %.0f tokens/s (%.0f to %.0f)\n", fwd.median, fwd.low, fwd.high);
-    (void)fprintf(out, "rate        %.1f GF/s of %.1f GF/s that sgemm reaches here: %.1f %%\n",
-                  step.median * model_config_flops_per_token(cfg) * 1e-9, r->ceiling * 1e-9,
-                  100.0 * r->share_of_ceiling);
-    if (gemm_is_narrow())
+    (void)fprintf(out,
+                  "machine     %.1f GF/s by the kernel in the nearest cache, %.1f GB/s of memory\n",
+                  r->peak * 1e-9, r->bandwidth * 1e-9);
+    (void)fprintf(out,
+                  "rate        %.1f GF/s: %.1f %% of the kernel's; products alone %.1f: %.1f %%\n",
+                  r->rate * 1e-9, 100.0 * r->rate / r->peak, r->products * 1e-9,
+                  100.0 * r->products / r->peak);
+    if (r->kind == PRODUCTS_OPENBLAS && gemm_is_narrow())
         (void)fputs("            OpenBLAS's core is of AVX2, the processor of AVX-512: "
                     "OPENBLAS_CORETYPE=SkylakeX is faster\n",
                     out);
     (void)fprintf(out, "memory      %.0f MiB at the peak (%.0f planned)\n", r->peak_bytes / mib,
                   r->planned_bytes / mib);
-    for (int i = 0; i < PASS_NR; i++)
-        if (r->part[i] > 0.0)
-            (void)fprintf(out, "%s%5.1f %%  %8.2f ms  %s\n", i == 0 ? "time   " : "       ",
-                          100.0 * r->part[i] / parts_sum(r), r->part[i] * 1e3, PARTS[i].text);
+    print_parts(r, out);
 }
 
 int bench_print(const struct bench_result *result, bool json, FILE *out, struct err *err)

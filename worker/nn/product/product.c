@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "base/math/contract.h"
 #include "worker/nn/gemm.h"
 #include "worker/nn/product/bfloat16.h"
 #include "worker/nn/product/pack.h"
@@ -46,7 +47,8 @@ void product_choose(enum product_kind kind, int threads)
 
 const char *product_text(void)
 {
-    return chosen == PRODUCTS_OPENBLAS ? gemm_blas_text() : "fixed products, contract 2";
+    return chosen == PRODUCTS_OPENBLAS ? gemm_blas_text()
+                                       : "fixed products, contract " CONTRACT_VERSION_TEXT;
 }
 
 static size_t min_size(size_t a, size_t b)

@@ -1,0 +1,10 @@
+/*
+ * The version of docs/arithmetic.md that this build computes by: it grows when the bytes of a
+ * trained model or a score may change.
+ */
+#ifndef BASE_MATH_CONTRACT_H
+#define BASE_MATH_CONTRACT_H
+
+#define CONTRACT_VERSION_TEXT "2"
+
+#endif
