@@ -56,6 +56,7 @@ def test_list(place):
     done, blocked = submit(place, "done", ["good", "null"]), submit(place, "blocked", ["wait", "good"])
     place.wait_for(lambda: finished(place, done), 60, "the first is finished")
     place.wait_for(lambda: place.tasks(blocked)["mode=good,seed=1/probe"]["state"] == "done", 60, "a task of the second is done")
+    place.wait_for(lambda: place.tasks(blocked)["mode=wait,seed=1/probe"]["state"] == "running", 60, "the other task of the second runs")
     answer = place.ctl_json("programs")
     equal([p["id"] for p in answer["programs"]], [blocked, done], "newest first")
     second, first = answer["programs"]
