@@ -408,3 +408,9 @@ void gpu_short_name(const char *uuid, char out[GPU_SHORT_SIZE])
     (void)snprintf(out, GPU_SHORT_SIZE, "%.*s%s", cut ? SHORT_CHARS : GPU_SHORT_SIZE - 1, uuid,
                    cut ? "\xe2\x80\xa6" : "");
 }
+
+void gpu_add_memory(struct strbuf *out, int64_t bytes)
+{
+    const bool whole = bytes % (INT64_C(1) << 30) == 0;
+    strbuf_addf(out, "%lld %s", (long long)(bytes >> (whole ? 30 : 20)), whole ? "GiB" : "MiB");
+}

@@ -93,5 +93,7 @@ void gpu_list_bound(struct gpu_list *list, enum gpu_vendor vendor, const char *v
 /* "GPU-4f3a12cd…": as much of the UUID as tells it from others, for people. */
 #define GPU_SHORT_SIZE 20
 void gpu_short_name(const char *uuid, char out[GPU_SHORT_SIZE]);
+/* Appends a size of memory as a program gives it: "20 GiB", "1536 MiB". */
+void gpu_add_memory(struct strbuf *out, int64_t bytes);
 
 #endif

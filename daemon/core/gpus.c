@@ -19,8 +19,6 @@
 #define WHOLE         1000
 #define MEMORY_WEIGHT (INT64_C(1) << 47) /* no GPU has so many bytes */
 #define PART          "MIG-"
-#define MIB_BITS      20
-#define GIB_BITS      30
 
 struct gpu_choice {
     uint32_t of[PLACEMENT_GPUS_MAX]; /* indices into the core's list */
@@ -340,14 +338,6 @@ void gpus_assign(const struct core *c, const struct core_program *p, const struc
 
 /* ---- why it waits ---- */
 
-/* "20 GiB", "1536 MiB". */
-static void add_size(struct strbuf *out, int64_t bytes)
-{
-    const bool whole = bytes % (INT64_C(1) << GIB_BITS) == 0;
-    strbuf_addf(out, "%lld %s", (long long)(bytes >> (whole ? GIB_BITS : MIB_BITS)),
-                whole ? "GiB" : "MiB");
-}
-
 /* "2 GPUs with 20 GiB each", "0.25 of a GPU". */
 static void text_of_want(const struct core_program *p, const struct core_stage *s,
                          struct strbuf *out)
@@ -363,7 +353,7 @@ static void text_of_want(const struct core_program *p, const struct core_stage *
     }
     if (s->gpu_memory_bytes > 0) {
         strbuf_adds(out, " with ");
-        add_size(out, s->gpu_memory_bytes);
+        gpu_add_memory(out, s->gpu_memory_bytes);
         strbuf_adds(out, n == 1 ? "" : " each");
     }
 }
@@ -402,15 +392,15 @@ static void text_of_use(const struct core_stage *s, const struct gpu_state *g, c
         return;
     }
     strbuf_addf(out, "; %s has ", name);
-    add_size(out, g->is.memory_bytes);
+    gpu_add_memory(out, g->is.memory_bytes);
     if (g->used_memory > 0) {
         strbuf_adds(out, ", of which attempts of this daemon hold ");
-        add_size(out, g->used_memory);
+        gpu_add_memory(out, g->used_memory);
     }
     if (g->is.others_bytes > 0) {
         strbuf_adds(out, g->used_memory > 0 ? " and other processes use "
                                             : ", of which other processes use ");
-        add_size(out, g->is.others_bytes);
+        gpu_add_memory(out, g->is.others_bytes);
     }
 }
 

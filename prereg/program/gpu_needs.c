@@ -5,9 +5,8 @@
 
 #include <string.h>
 
-#define WHOLE    1000
-#define PART     "MIG-"
-#define MIB_BITS 20
+#define WHOLE 1000
+#define PART  "MIG-"
 
 static bool asks(const struct plan_stage *s)
 {
@@ -61,7 +60,7 @@ static int64_t most_of_one_model(const struct plan_program *p, const struct plan
     return most;
 }
 
-/* "2 x NVIDIA H100 (81559 MiB), 1 x NVIDIA T4 (15360 MiB)", or "none". */
+/* "2 x NVIDIA H100 (81559 MiB), 1 x NVIDIA T4 (15 GiB)", or "none". */
 static void text_of_list(const struct plan_program *p, const struct gpu_list *list,
                          struct strbuf *out)
 {
@@ -82,7 +81,9 @@ static void text_of_list(const struct plan_program *p, const struct gpu_list *li
         }
         strbuf_addf(out, "%s%zu x %s", out->len == 0 ? "" : ", ", n, g->model);
         if (g->memory_bytes > 0) {
-            strbuf_addf(out, " (%lld MiB)", (long long)(g->memory_bytes >> MIB_BITS));
+            strbuf_adds(out, " (");
+            gpu_add_memory(out, g->memory_bytes);
+            strbuf_addc(out, ')');
         } else {
             strbuf_adds(out, " (memory unknown)");
         }
@@ -102,8 +103,9 @@ static void text_of_want(const struct plan_program *p, const struct plan_stage *
         strbuf_add_count(out, n, "GPU", "GPUs of one model");
     }
     if (s->run.gpu_memory_bytes > 0) {
-        strbuf_addf(out, " with %lld MiB%s", (long long)(s->run.gpu_memory_bytes >> MIB_BITS),
-                    n == 1 ? "" : " each");
+        strbuf_adds(out, " with ");
+        gpu_add_memory(out, s->run.gpu_memory_bytes);
+        strbuf_adds(out, n == 1 ? "" : " each");
     }
     if (p->pin_gpu != NULL) {
         strbuf_addf(out, " of the model \"%s\" ([pin] gpu)", p->pin_gpu);

@@ -233,10 +233,10 @@ def test_refused(place):
     """What no GPU of the machine can grant: check warns and submit refuses, with the figures; and so for a pinned model."""
     pretend(place, gpu(A), gpu(B, model="NVIDIA T4", memory=15 * GIB))
     place.serve()
-    has = "this machine has 1 x NVIDIA H100 80GB HBM3 (81920 MiB), 1 x NVIDIA T4 (15360 MiB)"
+    has = "this machine has 1 x NVIDIA H100 80GB HBM3 (80 GiB), 1 x NVIDIA T4 (15 GiB)"
     wishes = {
         "two": ("[run.train]\ngpus = 2", "", "2 GPUs of one model"),
-        "large": ('[run.train]\ngpus = 0.5\ngpu_memory = "90GiB"', "", "0.5 of a GPU with 92160 MiB"),
+        "large": ('[run.train]\ngpus = 0.5\ngpu_memory = "90GiB"', "", "0.5 of a GPU with 90 GiB"),
         "pinned": ("[run.train]\ngpus = 1", '[pin]\ngpu = "NVIDIA A100"', '1 GPU of the model "NVIDIA A100" ([pin] gpu)'),
     }
     for name, (run, pin, needs) in wishes.items():

@@ -13,7 +13,7 @@
     "{\"uuid\":\"GPU-c\",\"model\":\"NVIDIA T4\",\"memory_bytes\":" GIB "},"                       \
     "{\"uuid\":\"MIG-d\",\"model\":\"NVIDIA MIG\"}]"
 #define HAS                                                                                        \
-    "this machine has 2 x NVIDIA H100 (81920 MiB), 1 x NVIDIA T4 (1024 MiB), 1 x NVIDIA MIG "      \
+    "this machine has 2 x NVIDIA H100 (80 GiB), 1 x NVIDIA T4 (1 GiB), 1 x NVIDIA MIG "            \
     "(memory unknown)\n"
 
 static struct plan_program *program_with(const char *run, const char *pin)
@@ -65,15 +65,15 @@ static void test_never_fits(void **state)
          "run.train.gpus: an attempt on one machine has at most 16 GPUs\n"},
         {"[run.train]\ngpus = 0.5\ngpu_memory = \"80GiB\"\n", "[run]\n", LIST, ""},
         {"[run.train]\ngpus = 0.5\ngpu_memory = \"81GiB\"\n", "[run]\n", LIST,
-         "run.train.gpus: an attempt needs 0.5 of a GPU with 82944 MiB, and " HAS},
+         "run.train.gpus: an attempt needs 0.5 of a GPU with 81 GiB, and " HAS},
         {"[run.train]\ngpus = 2\ngpu_memory = \"81GiB\"\n", "[run]\n", LIST,
-         "run.train.gpus: an attempt needs 2 GPUs of one model with 82944 MiB each, and " HAS},
+         "run.train.gpus: an attempt needs 2 GPUs of one model with 81 GiB each, and " HAS},
         {"[run.train]\ngpus = 1\n", "[pin]\ngpu = \"NVIDIA H100\"\n[run]\n", LIST, ""},
         {"[run.train]\ngpus = 1\n", "[pin]\ngpu = \"NVIDIA H\"\n[run]\n", LIST,
          "run.train.gpus: an attempt needs 1 GPU of the model \"NVIDIA H\" ([pin] gpu), and " HAS},
         {"[run.train]\ngpus = 2\n", "[run]\ngpus = [\"GPU-a\", 2]\n", LIST,
          "run.train.gpus: an attempt needs 2 GPUs of one model, and this machine has 1 x NVIDIA "
-         "H100 (81920 MiB), 1 x NVIDIA T4 (1024 MiB)\n"},
+         "H100 (80 GiB), 1 x NVIDIA T4 (1 GiB)\n"},
         {"[run.train]\ngpus = 1\n", "[run]\ngpus = 0\n", LIST,
          "run.train.gpus: an attempt needs 1 GPU, and this machine has none that [run] gpus "
          "names\n"},
