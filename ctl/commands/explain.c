@@ -82,7 +82,9 @@ static void say_uncounted(struct strbuf *sb, const cJSON *answer)
     int64_t n = -answer_int(budget, "used", 0);
     cJSON_ArrayForEach(a, json_member(answer, "attempt_list"))
     {
-        n += !answer_bool(a, "live") && answer_text(a, "cause", NULL) != NULL;
+        n += !answer_bool(a, "live") &&
+             (answer_text(a, "cause", NULL) != NULL ||
+              strcmp(answer_text(a, "reason", ""), "never_launched") == 0);
     }
     if (budget != NULL && n > 0) {
         strbuf_addf(sb,

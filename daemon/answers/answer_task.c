@@ -258,11 +258,14 @@ struct attempts_list {
     bool files; /* logs: paths; else explain: how it went */
 };
 
+/* What never ran has a reason and no cause: host_lost, in its row, only says which budget it
+ * spares. */
 static void put_ending(cJSON *o, const struct attempt_row *a)
 {
+    const bool has_cause = a->reason != END_NEVER_LAUNCHED || a->cause != CAUSE_HOST_LOST;
     summary_put_time(o, "started", a->started);
     summary_put_time(o, "ended", a->ended);
-    put_text(o, "cause", cause_name(a->cause));
+    put_text(o, "cause", has_cause ? cause_name(a->cause) : NULL);
     put_count(o, "code", a->code);
     put_count(o, "signal", a->signal == 0 ? -1 : a->signal);
     put_text(o, "reason", a->state == ATTEMPT_ENDED ? end_reason_name(a->reason) : NULL);
