@@ -367,6 +367,7 @@ void attempt_ended(struct core *c, struct live *l, const struct core_event *ev)
     if (l->row.reason == END_NEVER_LAUNCHED && l->phase == LIVE_RUNNING && !ev->ended.unfit) {
         l->row.reason = END_HOST_LOST; /* it was seen alive, so its files were removed since */
     }
+    l->excused = l->excused || ev->ended.excused;
     l->row.code = ev->ended.reason == END_EXITED ? ev->ended.code : -1;
     l->row.signal = ev->ended.reason == END_SIGNALLED ? ev->ended.signal : 0;
     l->row.ran_ms = ev->ended.ran_ms;

@@ -149,6 +149,8 @@ struct core_event {
             int64_t system_ms;
             int64_t max_rss_bytes;
             bool unfit; /* NEVER_LAUNCHED: its node did not begin it, although its job was active */
+            bool excused; /* NEVER_LAUNCHED, and no attempt comes to that node again: the program
+                             spends nothing, either */
         } ended;
         struct {
             enum core_result_check result;

@@ -95,8 +95,8 @@ static struct judgement judge_no_space(struct core *c, struct core_task *t)
 }
 
 /* It never ran, which is the machine's failure. The budget is the program's, so that a thousand
- * tasks do not each try; when it is spent the program pauses. A daemon's death, an amendment and a
- * program that is paused already spend nothing. */
+ * tasks do not each try; when it is spent the program pauses. A daemon's death, an amendment, a
+ * node that is avoided from now on and a program that is paused already spend nothing. */
 static struct judgement judge_unlaunched(struct core *c, const struct live *l)
 {
     assert(c->programs[l->program] != NULL);

@@ -64,8 +64,8 @@ struct live {
     enum cause kill_cause; /* HANG or BAD_RESULT; NONE when a person ends the task */
     enum core_health health;
     bool progressed;
-    bool excused;    /* its failure to launch spends no budget: a daemon died, or an amendment
-                        took effect */
+    bool excused;    /* its failure to launch spends no budget: a daemon died, an amendment took
+                        effect, or its node is avoided from now on */
     bool overdue;    /* its section is up: the next ALIVE makes it a hang */
     bool answered;   /* running when a pause for failures was lifted: its failure belongs to that
                         pause */

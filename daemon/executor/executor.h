@@ -45,6 +45,7 @@ struct attempt_end {
     int64_t system_ms;
     int64_t max_rss_bytes; /* -1 unknown; so the three before */
     bool unfit; /* NEVER_LAUNCHED: its node is not what the program pins, whatever was seen alive */
+    bool excused; /* likewise, and the program's next jobs keep off that node: no fault repeats */
     char detail[200];
 };
 

@@ -133,6 +133,7 @@ static void post_end(struct shell_attempt *a)
     ev.ended.system_ms = end->system_ms;
     ev.ended.max_rss_bytes = end->max_rss_bytes;
     ev.ended.unfit = end->unfit;
+    ev.ended.excused = end->excused;
     char words[300] = "";
     if (end->detail[0] == '\0' && !(end->reason == END_EXITED && end->code == 0) &&
         words_may_be_shown(a)) {

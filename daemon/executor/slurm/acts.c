@@ -100,8 +100,8 @@ void acts_end_without(struct slurm_book *b, uint32_t slot, enum end_reason reaso
     end_fenced(b, slot, &e, detail);
 }
 
-void acts_end_unfit(struct slurm_book *b, uint32_t slot, const char *detail)
+void acts_end_unfit(struct slurm_book *b, uint32_t slot, bool excluded, const char *detail)
 {
-    struct attempt_end e = {.reason = END_NEVER_LAUNCHED, .unfit = true};
+    struct attempt_end e = {.reason = END_NEVER_LAUNCHED, .unfit = true, .excused = excluded};
     end_fenced(b, slot, &e, detail);
 }

@@ -72,7 +72,8 @@ void acts_end(struct slurm_book *b, uint32_t slot, const struct attempt_end *end
 /* Ends one that has no exit.json: its job must not run any more. */
 void acts_end_without(struct slurm_book *b, uint32_t slot, enum end_reason reason,
                       const char *detail);
-/* Ends one that its node has not begun: END_NEVER_LAUNCHED. */
-void acts_end_unfit(struct slurm_book *b, uint32_t slot, const char *detail);
+/* Ends one that its node has not begun: END_NEVER_LAUNCHED, and excused if that node is excluded.
+ */
+void acts_end_unfit(struct slurm_book *b, uint32_t slot, bool excluded, const char *detail);
 
 #endif

@@ -210,9 +210,14 @@ static void end_unfit(struct slurm_book *b, uint32_t slot, const char *node, con
     if (a->batch != NOWHERE) {
         settle_accepted(b, a->batch);
     }
-    unfit_note(b, shape, number, has);
+    if (number != 0 && unfit_add(b, shape, number, has)) {
+        acts_note(b, arena_printf(&b->out->texts,
+                                  "node %s has %s, and not the GPU that a program pins: it is "
+                                  "excluded for that program's jobs",
+                                  intern_word(&b->nodes.names, number), has));
+    }
     unfit_words(b, shape, &words);
-    acts_end_unfit(b, slot, words.len > 0 ? words.buf : has);
+    acts_end_unfit(b, slot, number != 0, words.len > 0 ? words.buf : has);
     strbuf_release(&words);
 }
 

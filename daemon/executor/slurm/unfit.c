@@ -2,34 +2,29 @@
  * first refusal on, for the jobs of that shape. Other programs may use it. */
 #include "daemon/executor/slurm/unfit.h"
 
+#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/xalloc.h"
-#include "daemon/executor/slurm/book_parts.h"
-#include "daemon/executor/slurm/ledger.h"
+#include "daemon/executor/slurm/records.h"
 
-void unfit_note(struct slurm_book *b, uint32_t shape, uint16_t node, const char *has)
+bool unfit_add(struct slurm_book *b, uint32_t shape, uint16_t node, const char *has)
 {
-    struct unfit_list *l = &ledger_shape(b, shape)->unfit;
+    struct unfit_list *l = &b->shapes[shape].unfit;
     uint32_t i = 0;
-    if (node == 0) {
-        return;
-    }
+    assert(shape < b->n_shapes && node != 0);
     while (i < l->n && l->items[i].node != node) {
         i++;
     }
-    if (i == l->n) {
+    const bool is_new = i == l->n;
+    if (is_new) {
         ARRAY_GROW(l->items, l->n, l->cap);
         l->items[l->n++] = (struct unfit_node){.node = node};
-        acts_note(b, arena_printf(&b->out->texts,
-                                  "node %s has %s, and not the GPU that a program pins: it is "
-                                  "excluded for that program's jobs",
-                                  intern_word(&b->nodes.names, node), has));
     }
     free(l->items[i].has);
     l->items[i].has = xstrdup(has);
     l->items[i].until_ms = b->now_ms + b->config.exclude_ms;
+    return is_new;
 }
 
 static bool holds(const struct slurm_book *b, const struct unfit_node *u)

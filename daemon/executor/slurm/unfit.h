@@ -26,8 +26,8 @@ struct unfit_list {
 
 void unfit_release(struct unfit_list *list);
 
-/* `has`: what the node has instead. */
-void unfit_note(struct slurm_book *b, uint32_t shape, uint16_t node, const char *has);
+/* Excludes a node, by its number; true: it was not excluded before. `has`: what it has instead. */
+bool unfit_add(struct slurm_book *b, uint32_t shape, uint16_t node, const char *has);
 /* Appends those that no other failure excludes: "n1,n7", behind what is there. */
 void unfit_add_excluded(const struct slurm_book *b, uint32_t shape, struct strbuf *out);
 /* "n1 has NVIDIA T4, n2 has no GPU"; "" for none. */

@@ -193,6 +193,7 @@ void core_report(struct farm *f, const struct slurm_act *act)
         ev.kind = CORE_ATTEMPT_ENDED;
         ev.ended.reason = act->end->reason;
         ev.ended.unfit = act->end->unfit;
+        ev.ended.excused = act->end->excused;
         ev.ended.code = act->end->code;
         ev.ended.signal = act->end->signal;
         ev.ended.ran_ms = ev.ended.user_ms = ev.ended.system_ms = ev.ended.max_rss_bytes = -1;

@@ -230,6 +230,32 @@ static void test_unfit_nodes(void **state)
     driver_release(&d);
 }
 
+/* A node that refuses is avoided from then on: any number of refusals costs neither the task nor
+ * the program anything, and the next attempt is made at once. */
+static void test_avoided_nodes(void **state)
+{
+    static const struct core_plan_stage far = {
+        .executor = EXECUTOR_SLURM, .threads = 1, .crashes = 1, .attempts = 3};
+    const struct core_plan plan = {.n_cells = 1, .n_stages = 1, .stages = &far};
+    struct driver d;
+    struct program_row status = {0};
+    (void)state;
+    driver_init(&d, 1);
+    driver_add(&d, 1, &plan);
+    for (uint32_t no = 1; no <= 20; no++) {
+        struct core_event ev = {
+            .kind = CORE_ATTEMPT_ENDED, .program = 1, .task = 0, .attempt_no = no};
+        ev.ended.reason = END_NEVER_LAUNCHED;
+        ev.ended.unfit = ev.ended.excused = true;
+        driver_step(&d, ev);
+        assert_int_equal(n_starts(&d), 1);
+    }
+    assert_true(core_program_status(d.core, 1, &status));
+    assert_int_equal(status.paused, 0);
+    assert_int_equal(driver_row(&d, 0).spent + driver_row(&d, 0).crashes, 0);
+    driver_release(&d);
+}
+
 /* Another [run] moves what has not started; what runs keeps its place, and gives back that one. */
 static void test_moved(void **state)
 {
@@ -267,6 +293,7 @@ int main(void)
         cmocka_unit_test(test_full),
         cmocka_unit_test(test_queued),
         cmocka_unit_test(test_unfit_nodes),
+        cmocka_unit_test(test_avoided_nodes),
         cmocka_unit_test(test_moved),
         cmocka_unit_test(test_ended_in_the_queue),
     };

@@ -141,7 +141,7 @@ static void test_unfit_nodes(void **state)
     unfit(&p, 0, "n1", "NVIDIA T4");
     assert_int_equal(reason(&p), END_NEVER_LAUNCHED);
     const struct attempt_end *end = must(&p, SLURM_ACT_ENDED).end;
-    assert_true(end != NULL && end->unfit);
+    assert_true(end != NULL && end->unfit && end->excused);
     assert_string_equal(detail(&p), "n1 has NVIDIA T4");
     start(&p, 1, B, false);
     assert_string_equal(wait_for(&p, SLURM_ACT_SUBMIT)->exclude, "n1");
@@ -172,6 +172,19 @@ static void test_unfit_nodes(void **state)
     finish(&p);
 }
 
+/* A node without a name cannot be excluded: it may refuse for ever, which has to cost something. */
+static void test_unfit_without_a_name(void **state)
+{
+    struct bench p;
+    (void)state;
+    hold_one(&p);
+    queue(&p, row(&p, "RUNNING", ""));
+    unfit(&p, 0, "", "no GPU");
+    const struct attempt_end *end = must(&p, SLURM_ACT_ENDED).end;
+    assert_true(end != NULL && end->unfit && !end->excused);
+    finish(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +192,7 @@ int main(void)
         cmocka_unit_test(test_a_refusal_forgives_no_node),
         cmocka_unit_test(test_a_doubted_batch_with_its_name),
         cmocka_unit_test(test_unfit_nodes),
+        cmocka_unit_test(test_unfit_without_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
