@@ -323,6 +323,7 @@ static void stop_soon(struct shell *sh)
         stop(sh);
         return;
     }
+    pump_post(sh->pump, &(struct core_event){.kind = CORE_STOPPING});
     log_info("stopping once Slurm has been asked to end %zu cancelled attempts", n);
     sh->stop_until_ms = clock_mono().ms + STOP_WAIT_MS;
     (void)uv_timer_start(&sh->stop_due, on_stop_due, STOP_LOOK_MS, STOP_LOOK_MS);

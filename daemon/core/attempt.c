@@ -104,10 +104,10 @@ static void want_end(struct core *c, struct live *l, enum cause cause)
         leave_queue(c, l);
         return;
     }
-    if (l->phase == LIVE_STARTING) {
+    if (l->phase == LIVE_STARTING && l->row.placement.executor == EXECUTOR_LOCAL) {
         return; /* UP, START_FAILED or the timer comes next */
     }
-    if (l->health == HEALTH_ALIVE) {
+    if (l->phase == LIVE_RUNNING && l->health == HEALTH_ALIVE) {
         force_step(c, l);
     } else {
         probe(c, l);

@@ -195,6 +195,7 @@ static void on_program(struct core *c, struct core_program *p, const struct core
     case CORE_PROGRAM_ADDED:
     case CORE_ALL_ADDED:
     case CORE_TIMER:
+    case CORE_STOPPING:
     case CORE_MACHINE:
     case CORE_QUEUE:
     case CORE_GPUS:
@@ -215,8 +216,8 @@ static void take(struct core *c, const struct core_event *ev)
         on_timer(c);
         return;
     }
-    if (ev->kind == CORE_ALL_ADDED) {
-        c->begun = true;
+    if (ev->kind == CORE_ALL_ADDED || ev->kind == CORE_STOPPING) {
+        c->begun = ev->kind == CORE_ALL_ADDED;
         return;
     }
     if (ev->kind == CORE_MACHINE) {

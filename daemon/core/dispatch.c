@@ -200,7 +200,8 @@ static bool start_elsewhere(struct core *c)
     return p != NULL;
 }
 
-/* Nothing before CORE_ALL_ADDED: until then attempts that hold slots may still be unknown (S3). */
+/* Nothing before CORE_ALL_ADDED: until then attempts that hold slots may still be unknown (S3).
+ * Nothing after CORE_STOPPING, either. */
 void dispatch(struct core *c)
 {
     assert(c != NULL && c->out != NULL);

@@ -88,6 +88,7 @@ enum core_event_kind {
     CORE_REMOVE,   /* its cells are given up; .text: the receipt that was made of them, and why */
     CORE_UNBLIND,  /* .text: who and why */
     CORE_AMEND,    /* .amendment, .text: the reason; its files are in the program's folder */
+    CORE_STOPPING, /* the daemon ends soon: nothing is started any more */
     CORE_MACHINE,  /* .machine: slots, cores or memory changed */
     CORE_QUEUE,    /* .queue: an executor takes no more attempts, or takes them again */
     CORE_GPUS,     /* .gpus: those of this machine, as they are now */

@@ -188,7 +188,7 @@ struct core {
     uint32_t cap_gpus;
     bool gpus_known; /* CORE_GPUS came */
     uint64_t n_starts;
-    bool begun; /* all programs of the store are known, so what is free is known */
+    bool begun; /* what is free is known (all programs are), and the daemon is not about to stop */
     /* during a step */
     struct core_out *out;
     int64_t now_ms; /* mono, never goes back */

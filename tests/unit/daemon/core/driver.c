@@ -22,6 +22,7 @@ static const char *const EVENTS[CORE_EVENT_NR] = {
     [CORE_RESUME] = "resume",
     [CORE_UNBLIND] = "unblind",
     [CORE_AMEND] = "amend",
+    [CORE_STOPPING] = "stopping",
     [CORE_MACHINE] = "machine",
     [CORE_DISK] = "disk",
     [CORE_MENDED] = "mended",

@@ -256,6 +256,51 @@ static void test_avoided_nodes(void **state)
     driver_release(&d);
 }
 
+/* Where a fresh job is, only its executor knows: it is asked at once, not when its start is
+ * overdue. On this machine the shim's start is a moment away. */
+static void test_cancel_a_fresh_job(void **state)
+{
+    const struct core_plan plan = {.n_cells = 1, .n_stages = 2, .stages = MIXED};
+    struct core_plan_stage here = {.threads = 1, .crashes = 1, .attempts = 3};
+    const struct core_plan local = {.n_cells = 1, .n_stages = 1, .stages = &here};
+    struct driver d;
+    (void)state;
+    driver_init(&d, 1);
+    driver_add(&d, 1, &plan);
+    driver_at(&d, CORE_CANCEL, 0, 0);
+    assert_true(driver_did(&d, ACT_PROBE));
+    assert_false(driver_did(&d, ACT_TERMINATE));
+    driver_probed(&d, 0, 1, HEALTH_QUEUED);
+    assert_true(driver_did(&d, ACT_TERMINATE));
+    driver_release(&d);
+    driver_init(&d, 1);
+    driver_add(&d, 1, &local);
+    driver_at(&d, CORE_CANCEL, 0, 0);
+    assert_false(driver_did(&d, ACT_PROBE));
+    driver_release(&d);
+}
+
+/* A daemon that is about to stop starts nothing more, whatever becomes free. */
+static void test_stopping(void **state)
+{
+    const struct core_plan plan = {
+        .n_cells = 3, .n_stages = 2, .slots = 1, .max_queued = 1, .stages = MIXED};
+    struct driver d;
+    (void)state;
+    driver_init(&d, 1);
+    driver_add(&d, 1, &plan);
+    assert_int_equal(n_starts(&d), 1);
+    driver_step(&d, (struct core_event){.kind = CORE_STOPPING});
+    driver_at(&d, CORE_ATTEMPT_UP, 0, 1);
+    driver_exit(&d, 0, 1, 0);
+    driver_checked(&d, 0, 1, RESULT_VALID);
+    assert_int_equal(driver_row(&d, 0).state, TASK_DONE);
+    assert_int_equal(n_starts(&d), 0);
+    assert_int_equal(driver_row(&d, 1).state, TASK_READY);
+    assert_int_equal(driver_row(&d, 2).state, TASK_READY);
+    driver_release(&d);
+}
+
 /* Another [run] moves what has not started; what runs keeps its place, and gives back that one. */
 static void test_moved(void **state)
 {
@@ -294,6 +339,8 @@ int main(void)
         cmocka_unit_test(test_queued),
         cmocka_unit_test(test_unfit_nodes),
         cmocka_unit_test(test_avoided_nodes),
+        cmocka_unit_test(test_cancel_a_fresh_job),
+        cmocka_unit_test(test_stopping),
         cmocka_unit_test(test_moved),
         cmocka_unit_test(test_ended_in_the_queue),
     };
