@@ -77,6 +77,7 @@ struct hosted {
                                it, in jobs too */
     struct pin_cache *pins; /* has a mutex of its own */
     atomic_bool work_claimed;  /* its cells in [run] work, by this daemon (work.h) */
+    atomic_bool work_lost;     /* they were another state's when that was checked last */
     struct job_lane hash_lane; /* of the jobs that check what is pinned, one after another */
     struct {
         _Atomic int64_t done;

@@ -46,16 +46,31 @@ int work_load(struct hosted *h, const struct work_owner *own, bool ended, struct
 
 /* Once claimed, the file must stay as this daemon wrote it: a copy of the state folder on another
  * host has the same id. */
-int work_keep(struct hosted *h, const struct work_owner *own, struct err *err)
+static int check(struct hosted *h, const struct work_owner *own, bool claims, struct err *err)
 {
     char *owned = shared_work_owned(h->folder);
     int rc = 0;
     if (owned != NULL && atomic_load(&h->work_claimed)) {
         rc = work_owner_keep(owned, own, err);
+    } else if (owned != NULL && !claims) {
+        rc = work_owner_check(owned, own, false, err);
     } else if (owned != NULL) {
         rc = work_owner_claim(owned, own, false, err);
         atomic_store(&h->work_claimed, rc == 0);
     }
+    if (rc == 0 || rc == ERR_BUSY) {
+        atomic_store(&h->work_lost, rc == ERR_BUSY);
+    }
     free(owned);
     return rc;
+}
+
+int work_keep(struct hosted *h, const struct work_owner *own, struct err *err)
+{
+    return check(h, own, true, err);
+}
+
+int work_check(struct hosted *h, const struct work_owner *own, struct err *err)
+{
+    return check(h, own, false, err);
 }

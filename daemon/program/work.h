@@ -22,7 +22,9 @@ int work_claim(const char *folder, const struct work_wish *wish, struct err *err
  * ERR_CORRUPT: the program must not be served. A disk that is not there is not an error. */
 int work_load(struct hosted *h, const struct work_owner *own, bool ended,
               struct err *err) MUST_CHECK;
-/* Before each start. */
+/* Before each start; and before files there are removed, which claims nothing. Both set work_lost.
+ */
 int work_keep(struct hosted *h, const struct work_owner *own, struct err *err) MUST_CHECK;
+int work_check(struct hosted *h, const struct work_owner *own, struct err *err) MUST_CHECK;
 
 #endif

@@ -3,9 +3,9 @@
  * people, the report and rebuild. Tasks that depend on this one find their input by the journal
  * (inputs.h).
  *
- * The link is made on the loop and synced off it. LINKED is posted after the sync, because nothing
- * makes the link again afterwards. Its row is not journalled: no later sync of the journal would
- * cover the link.
+ * The link is made on the loop and synced off it; not where the cells are another state's by now.
+ * LINKED is posted after the sync, because nothing makes the link again afterwards. Its row is not
+ * journalled: no later sync of the journal would cover the link.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/program/result.h"
+#include "daemon/program/work.h"
 #include "daemon/shell/shell.h"
 
 #define AGAIN_MS 2000
@@ -120,12 +121,55 @@ static void sync_start(struct shell *sh, const struct core_act *act, char *folde
     job_start(&sh->loop, &j->job);
 }
 
+struct owner_job {
+    struct job job;
+    struct shell *shell;
+    struct hosted *hosted;
+    struct core_act act;
+    int rc;
+};
+
+static void on_owner_work(struct job *job)
+{
+    struct owner_job *j = (struct owner_job *)job;
+    struct err ignored; /* it is the reason why the program is paused */
+    j->rc = work_check(j->hosted, &j->shell->owner, &ignored);
+}
+
+static void on_owner_checked(struct job *job)
+{
+    struct owner_job *j = (struct owner_job *)job;
+    if (!j->shell->stopping && j->rc == 0) {
+        shell_link_result(j->shell, &j->act);
+    } else if (!j->shell->stopping) {
+        link_later(j->shell, &j->act);
+    }
+    free(j);
+}
+
+/* Another state has the cells, and links its own results there. Checks off the loop whether it
+ * still has them. */
+static void owner_check_start(struct shell *sh, struct hosted *h, const struct core_act *act)
+{
+    struct owner_job *j = xcalloc(1, sizeof(*j));
+    j->job.work = on_owner_work;
+    j->job.done = on_owner_checked;
+    j->shell = sh;
+    j->hosted = h;
+    j->act = *act;
+    job_start(&sh->loop, &j->job);
+}
+
 void shell_link_result(struct shell *sh, const struct core_act *act)
 {
     struct hosted *h = shell_program(sh, act->program);
     struct store_accepted a;
     struct err err;
     bool found = false;
+    if (atomic_load(&h->work_lost)) {
+        owner_check_start(sh, h, act);
+        return;
+    }
     /* The store knows which attempt it was, also after a restart. */
     int rc = store_accepted(sh->store, act->program, act->task, &a, &found, &err);
     if (rc == 0 && !found) {

@@ -9,6 +9,7 @@
 #include "base/files/file.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "daemon/program/work.h"
 #include "daemon/shell/shell.h"
 #include "state/disk/checkpoints.h"
 
@@ -17,6 +18,7 @@
 struct prune_job {
     struct job job;
     struct shell *shell;
+    struct hosted *hosted;
     bool keep_last;
     char *folders[TASKS_AT_ONCE]; /* of tasks */
     size_t n;
@@ -39,10 +41,16 @@ static void prune_task(const char *folder, bool keep_last)
     name_list_release(&list);
 }
 
+/* Checkpoints that another state resumes from are not this one's to remove. */
 static void on_work(struct job *job)
 {
     const struct prune_job *j = (struct prune_job *)job;
-    for (size_t i = 0; i < j->n; i++) {
+    struct err err;
+    const bool ours = work_check(j->hosted, &j->shell->owner, &err) == 0;
+    if (!ours) {
+        log_warn("%s: its checkpoints are kept: %s", j->hosted->id, err.msg);
+    }
+    for (size_t i = 0; ours && i < j->n; i++) {
         prune_task(j->folders[i], j->keep_last);
     }
 }
@@ -99,6 +107,7 @@ static void start_next(struct shell *sh)
         struct hosted *h = shell_served(sh, i);
         if (h != NULL) {
             j->n = take_tasks(h, j->folders);
+            j->hosted = h;
             j->keep_last = h->bundle->program->run.keep == RUN_KEEP_LAST;
         }
     }

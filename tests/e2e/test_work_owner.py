@@ -5,6 +5,7 @@ that has them keeps them wherever it goes."""
 import json
 import os
 import shutil
+import time
 
 from lib import lab
 from lib import rogue
@@ -35,6 +36,11 @@ def files_below(folder):
 
 def running(place):
     return sum(t["state"] == "running" for t in place.tasks().values())
+
+
+def shim_of(place, task):
+    with open(os.path.join(place.ctl_json("explain", task)["attempt_list"][-1]["folder"], "start.json"), encoding="utf-8") as f:
+        return json.load(f)["shim_pid"]
 
 
 def test_another_state_is_refused(place):
@@ -109,18 +115,31 @@ def test_folders_of_before(place):
 
 
 def test_one_that_lost_them_while_it_served(place):
-    """Adopted away, as from a host that cannot see this one's folder: nothing more is started there, and it says why."""
+    """Adopted away, as from a host that cannot see this one's folder: nothing more is started there, and it says why. A result that
+    comes all the same is linked once the cells are given back."""
     folder = submitted(place)[1]
     place.wait_for(lambda: running(place) == 2, 30, "both run")
     mark = owner(folder)
+    before = dict(mark)
     mark["state_id"] = "12345678-1234-4234-8234-123456789012"
     mark["state"] = "/elsewhere/state"
     place.write("work/" + os.path.basename(folder) + "/owner.json", json.dumps(mark))
-    for pid, name in place.processes().items():
-        if name == "prereg-shim":
-            place.kill(pid)
+    place.kill(shim_of(place, "mode=wait,seed=1/probe"))
     place.wait_for(lambda: place.status()[0]["paused_by"] == "lock", 60, "the program is paused")
     expect("belong to the state /elsewhere/state of host" in place.status()[0]["paused_why"], place.status()[0]["paused_why"])
+
+    def done():
+        return [name for name, t in place.tasks().items() if t["state"] == "done"]
+    rogue.release(place)
+    place.wait_for(done, 30, "the other attempt is done")
+    time.sleep(1)
+    cell, stage = done()[0].rsplit("/", 1)
+    link = os.path.join(folder, "cells", cell, stage, "result.json")
+    expect(os.path.isdir(os.path.dirname(link)) and not os.path.lexists(link), "its result was linked among another state's cells")
+    place.write("work/" + os.path.basename(folder) + "/owner.json", json.dumps(before))
+    place.wait_for(lambda: os.path.lexists(link), 30, "its result is linked")
+    place.ctl("resume")
+    place.wait_finished(60)
 
 
 lab.main(test_another_state_is_refused, test_the_same_state_goes_on, test_what_is_gone_is_adopted, test_folders_of_before,
