@@ -88,7 +88,7 @@ _preregd() {
     if [ "$COMP_CWORD" -eq 1 ]; then
         mapfile -t COMPREPLY < <(compgen -W "serve submit --version --help" -- "$cur")
     elif [[ $cur == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "--wait --json --run --adopt-work" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "--wait --json --run --adopt-work --no-slurm-check --slurm-wait" -- "$cur")
     else
         mapfile -t COMPREPLY < <(compgen -f -X '!*.toml' -- "$cur")
         compopt -o filenames
