@@ -32,7 +32,7 @@ size_t slurm_check_stages(const struct plan_program *p)
 }
 
 /* The place of a key of the whole program, or of what is nearest to it. */
-static struct place place_of(const struct slurm_asking *c, struct place key)
+static struct place program_place(const struct slurm_asking *c, struct place key)
 {
     size_t first = 0;
     while (first + 1 < c->p->n_stages && !asking_is_of_slurm(c->p, first)) {
@@ -92,7 +92,7 @@ static int64_t ask_max_submit(const struct slurm_asking *c)
 static void check_limits(struct slurm_asking *c)
 {
     const struct slurm_settings *s = &c->p->run.slurm;
-    const struct place at = place_of(c, s->max_queued_place);
+    const struct place at = program_place(c, s->max_queued_place);
     const int64_t submit = ask_max_submit(c);
     if (c->cluster.max_jobs >= 0 && s->max_queued > c->cluster.max_jobs) {
         diag_add(c->diag, DIAG_WARNING, at.line, at.column,
@@ -118,7 +118,7 @@ static void check_limits(struct slurm_asking *c)
 static void check_partitions(struct slurm_asking *c)
 {
     const struct slurm_settings *s = &c->p->run.slurm;
-    const struct place at = place_of(c, s->partition_place);
+    const struct place at = program_place(c, s->partition_place);
     char names[160];
     char name[80];
     cluster_partition_names(&c->cluster, names, sizeof(names));

@@ -8,9 +8,8 @@
 #include "base/json/json.h"
 #include "daemon/slurm_check/probe.h"
 
-#define DOUBT_WAIT_MS                                                                              \
-    4000 /* of what cannot begin now: sbatch takes it, and the reason is known                     \
-          */
+/* Of a job that cannot begin now: sbatch has accepted it by then, and the reason is known. */
+#define DOUBT_WAIT_MS 4000
 
 static void put_probe(struct slurm_asking *c, size_t stage, const struct probe_result *r)
 {

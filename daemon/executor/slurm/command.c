@@ -70,9 +70,8 @@ static struct words begin_sbatch(struct arena *a, const struct slurm_request *r,
     for (size_t i = 0; i < r->n_options; i++) {
         add(&w, r->options[i]);
     }
-    if (r->n_options > 0) {
-        add(&w,
-            "--parsable"); /* a last option without its value takes this for it, not one of ours */
+    if (r->n_options > 0) { /* a last option without its value takes this, not one of ours */
+        add(&w, "--parsable");
     }
     add_value(&w, "--clusters", r->clusters); /* rule 25 */
     add_value(&w, "--partition", r->partition);

@@ -107,7 +107,7 @@ static uint32_t next_id(struct farm *f)
     return id;
 }
 
-/* Somebody else's. */
+/* Another user's. */
 static void add_foreign(struct farm *f)
 {
     const uint32_t job = add_job(f, NONE, next_id(f), SLURM_INDEX_NONE);

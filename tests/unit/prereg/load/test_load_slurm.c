@@ -159,7 +159,7 @@ static const struct {
     {"--dead=1", "use time"},
     {"--tes", "preregctl check --slurm"},
     {"--contai=/oci", "command of [stage.STAGE]"},
-    /* what is no single option with its value */
+    /* what is not a single option with its value */
     {"--constraint a100", "write \"--constraint=VALUE\""},
     {"-C a100", "long name"},
     {"-C", "has no value"},

@@ -127,7 +127,7 @@ static void unfit(struct bench *p, uint32_t task, const char *node, const char *
     step(p, ev);
 }
 
-/* A node that has not the pinned GPU: an end of its own, at once, although the queue has shown the
+/* A node without the pinned GPU: an end of its own, at once, although the queue has shown the
  * job running; the node is excluded for that program alone. Once none is left it is said what they
  * have, and they are tried again later. */
 static void test_unfit_nodes(void **state)
