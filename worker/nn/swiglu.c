@@ -8,7 +8,7 @@
 #include "worker/nn/vec.h"
 
 /* Arrays of one call, in the letters of the header. */
-struct gate {
+struct gating {
     real *h;
     real *dgu;
     const real *dh;
@@ -16,7 +16,7 @@ struct gate {
     size_t f;
 };
 
-NN_BODY void forward_rows_body(const struct gate *p, size_t from, size_t to)
+NN_BODY void forward_rows_body(const struct gating *p, size_t from, size_t to)
 {
     size_t f = p->f;
 
@@ -29,8 +29,8 @@ NN_BODY void forward_rows_body(const struct gate *p, size_t from, size_t to)
     }
 }
 
-static void forward_rows(const struct gate *p, size_t from, size_t to);
-NN_KERNEL(forward_rows, (const struct gate *p, size_t from, size_t to), (p, from, to))
+static void forward_rows(const struct gating *p, size_t from, size_t to);
+NN_KERNEL(forward_rows, (const struct gating *p, size_t from, size_t to), (p, from, to))
 
 static void forward_part(void *ctx, size_t from, size_t to, int thread)
 {
@@ -40,12 +40,12 @@ static void forward_part(void *ctx, size_t from, size_t to, int thread)
 
 void swiglu_forward(real *restrict h, const real *restrict gu, size_t n, size_t f)
 {
-    struct gate p = {.h = h, .gu = gu, .f = f};
+    struct gating p = {.h = h, .gu = gu, .f = f};
 
     nn_parallel_rows(n, f, forward_part, &p);
 }
 
-NN_BODY void backward_rows_body(const struct gate *p, size_t from, size_t to)
+NN_BODY void backward_rows_body(const struct gating *p, size_t from, size_t to)
 {
     size_t f = p->f;
 
@@ -63,8 +63,8 @@ NN_BODY void backward_rows_body(const struct gate *p, size_t from, size_t to)
     }
 }
 
-static void backward_rows(const struct gate *p, size_t from, size_t to);
-NN_KERNEL(backward_rows, (const struct gate *p, size_t from, size_t to), (p, from, to))
+static void backward_rows(const struct gating *p, size_t from, size_t to);
+NN_KERNEL(backward_rows, (const struct gating *p, size_t from, size_t to), (p, from, to))
 
 static void backward_part(void *ctx, size_t from, size_t to, int thread)
 {
@@ -75,7 +75,7 @@ static void backward_part(void *ctx, size_t from, size_t to, int thread)
 void swiglu_backward(real *restrict dgu, const real *restrict dh, const real *restrict gu, size_t n,
                      size_t f)
 {
-    struct gate p = {.dgu = dgu, .dh = dh, .gu = gu, .f = f};
+    struct gating p = {.dgu = dgu, .dh = dh, .gu = gu, .f = f};
 
     nn_parallel_rows(n, f, backward_part, &p);
 }
