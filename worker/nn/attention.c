@@ -211,7 +211,7 @@ static void score_keys(real *s, const real *rows_at, size_t wide, const real *ke
                        size_t rows, size_t end, const struct attention_dims *dims)
 {
     for (size_t key = 0; key < end; key += BLOCK)
-        tile_multiply(s + key, score_ld(dims), false, tile_plain(rows_at, wide),
+        tile_multiply(s + key, score_ld(dims), TILE_NEW, tile_plain(rows_at, wide),
                       (struct tile_panel){keys_turned + key * dims->dim, BLOCK}, rows, BLOCK,
                       dims->dim);
 }
@@ -229,7 +229,7 @@ static void head_forward(const struct attention_pass *p, const struct desk *desk
                    (const size_t[]){rows, d});
         score_keys(desk->s, desk->q, wide, desk->keys_turned, rows, end, dims);
         softmax_tile(desk->s, ld, p->lse + at * dims->heads + head, dims->heads, first, rows);
-        tile_multiply(desk->out, wide, false, tile_plain(desk->s, ld),
+        tile_multiply(desk->out, wide, TILE_NEW, tile_plain(desk->s, ld),
                       (struct tile_panel){desk->values, wide}, rows, wide, end);
         scale_rows(p->out + at * width + head * d, width, desk->out, wide, 1,
                    (const size_t[]){rows, d});
@@ -326,11 +326,11 @@ static void head_backward(const struct attention_pass *p, const struct desk *des
         size_t rows = dims->tokens - first < ATTENTION_TILE ? dims->tokens - first : ATTENTION_TILE;
         size_t at = g->row + first, end = first + rows;
         tile_weights(p, desk, g, head, first, rows);
-        tile_multiply(desk->d_values, wide, true, tile_turned(desk->s, ld),
+        tile_multiply(desk->d_values, wide, TILE_CONTINUED, tile_turned(desk->s, ld),
                       (struct tile_panel){desk->dout, wide}, end, wide, rows);
-        tile_multiply(desk->d_keys, wide, true, tile_turned(desk->ds, ld),
+        tile_multiply(desk->d_keys, wide, TILE_CONTINUED, tile_turned(desk->ds, ld),
                       (struct tile_panel){desk->q, wide}, end, wide, rows);
-        tile_multiply(desk->out, wide, false, tile_plain(desk->ds, ld),
+        tile_multiply(desk->out, wide, TILE_NEW, tile_plain(desk->ds, ld),
                       (struct tile_panel){desk->keys, wide}, rows, wide, end);
         scale_rows(p->dqkv + at * g->ld + head * dims->dim, g->ld, desk->out, wide, p->scale,
                    (const size_t[]){rows, dims->dim});

@@ -91,8 +91,8 @@ static bool keeps_the_contract(void)
         }
         float want = NN_FMA(x[0], x[2], NN_FMA(x[1], x[3], c[0]));
         x[0] = paired(x[0], x[1]);
-        tile_multiply_pairs(c, TILE_COLS, true, tile_plain(x, 1), (struct tile_panel){b, TILE_COLS},
-                            1, TILE_COLS, 1);
+        tile_multiply_pairs(c, TILE_COLS, TILE_CONTINUED, tile_plain(x, 1),
+                            (struct tile_panel){b, TILE_COLS}, 1, TILE_COLS, 1);
         for (int j = 0; j < TILE_COLS; j++)
             if (memcmp(&c[j], &want, sizeof(want)) != 0)
                 return false;

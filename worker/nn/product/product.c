@@ -1,8 +1,8 @@
 /*
  * The product is cut three ways. A piece of B (DEPTH, STRETCH) is packed once and meets all rows of
  * A, ROWS at a time, panel by panel: what is used again stays in the caches. A transposed A is
- * packed in strips, a plain one is read in place. tile_multiply() continues its chains across the
- * cuts, so they leave no trace in the result.
+ * packed in strips, a plain one is read in place. DEPTH is a multiple of TILE_PIECE, at which the
+ * contract cuts the chains, so the cuts leave no other trace in the result.
  *
  * The last panel may be wider than the columns that are left: then the tile writes to a copy of C's
  * columns, from which they are copied back. In bfloat16 both operands are rounded as they are
@@ -72,16 +72,25 @@ static size_t panel_width(size_t cols)
     return (cols + TILE_COLS - 1) / TILE_COLS * TILE_COLS;
 }
 
+/* Piece after piece of the contract. */
 static void multiply(const struct product_piece *p, real *restrict c, size_t ldc,
                      struct tile_view a, struct tile_panel b, size_t rows)
 {
+    bool rounds = p->precision == PRODUCT_BFLOAT16;
+    size_t piece = rounds ? bfloat16_units(TILE_PIECE) : TILE_PIECE;
+
+    for (size_t i = 0; i < p->units; i += piece) {
+        enum tile_chain chain = p->add || i > 0 ? TILE_ADDED : TILE_NEW;
+        size_t k = min_size(piece, p->units - i);
 #ifdef TILE_HAS_PAIRS
-    if (p->precision == PRODUCT_BFLOAT16 && bfloat16_is_native()) {
-        tile_multiply_pairs(c, ldc, p->add, a, b, rows, b.ld, p->units);
-        return;
-    }
+        if (rounds && bfloat16_is_native())
+            tile_multiply_pairs(c, ldc, chain, a, b, rows, b.ld, k);
+        else
 #endif
-    tile_multiply(c, ldc, p->add, a, b, rows, b.ld, p->units);
+            tile_multiply(c, ldc, chain, a, b, rows, b.ld, k);
+        a.at += piece * a.col;
+        b.at += piece * b.ld;
+    }
 }
 
 /* One panel of which only `cols` columns are C's. */

@@ -114,33 +114,33 @@ static inline plain_vec plain_fma(plain_vec a, plain_vec b, plain_vec c)
 #define TILE_FMA(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
 #include "worker/nn/product/tile_body.h"
 
-void tile_multiply_pairs(real *restrict c, size_t ldc, bool add, struct tile_view a,
+void tile_multiply_pairs(real *restrict c, size_t ldc, enum tile_chain chain, struct tile_view a,
                          struct tile_panel b, size_t rows, size_t cols, size_t k)
 {
     assert(cols % TILE_COLS == 0);
-    tile_multiply_pairs_body(c, ldc, add, a, b, rows, cols, k);
+    tile_multiply_pairs_body(c, ldc, chain, a, b, rows, cols, k);
 }
 #endif
 
-void tile_multiply(real *restrict c, size_t ldc, bool add, struct tile_view a, struct tile_panel b,
-                   size_t rows, size_t cols, size_t k)
+void tile_multiply(real *restrict c, size_t ldc, enum tile_chain chain, struct tile_view a,
+                   struct tile_panel b, size_t rows, size_t cols, size_t k)
 {
     assert(cols % TILE_COLS == 0);
 #ifdef __x86_64__
     if (nn_cpu() == NN_CPU_AVX512) {
-        tile_multiply_avx512(c, ldc, add, a, b, rows, cols, k);
+        tile_multiply_avx512(c, ldc, chain, a, b, rows, cols, k);
         return;
     }
     if (nn_cpu() == NN_CPU_AVX2) {
-        tile_multiply_avx2(c, ldc, add, a, b, rows, cols, k);
+        tile_multiply_avx2(c, ldc, chain, a, b, rows, cols, k);
         return;
     }
 #endif
 #ifdef __aarch64__
     if (nn_cpu() == NN_CPU_NEON) {
-        tile_multiply_neon(c, ldc, add, a, b, rows, cols, k);
+        tile_multiply_neon(c, ldc, chain, a, b, rows, cols, k);
         return;
     }
 #endif
-    tile_multiply_baseline(c, ldc, add, a, b, rows, cols, k);
+    tile_multiply_baseline(c, ldc, chain, a, b, rows, cols, k);
 }

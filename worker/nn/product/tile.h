@@ -4,8 +4,10 @@
  *
  * Every element of C is one chain of fused multiply-adds in the order of k, from 0 or from what C
  * holds: c = fma(a_i, b_i, c). So it depends on its own row of A and column of B alone: not on the
- * number of rows or columns, not on how k is cut into calls, not on the instruction set, and not on
- * threads, which share out rows and columns and never k. docs/arithmetic.md has the contract.
+ * number of rows or columns, not on the instruction set, and not on threads, which share out rows
+ * and columns and never k. The products of linear layers cut k every TILE_PIECE positions and add
+ * up the chains of the pieces: one long chain loses more than OpenBLAS's sums do, 9 times more at
+ * 32,768 positions (tests/bench/bench_chains.c). docs/arithmetic.md has the contract.
  */
 #ifndef WORKER_NN_PRODUCT_TILE_H
 #define WORKER_NN_PRODUCT_TILE_H
@@ -15,7 +17,8 @@
 
 #include "worker/nn/real.h"
 
-#define TILE_COLS 16 /* columns come in multiples of this */
+#define TILE_COLS  16  /* columns come in multiples of this */
+#define TILE_PIECE 256 /* positions of k in one chain of a linear layer: part of the contract */
 #ifndef TILE_ROWS
 #define TILE_ROWS 6
 #endif /* rows that are multiplied together: the width of a strip of A */
@@ -53,14 +56,18 @@ static inline struct tile_view tile_strips(const real *at, size_t k)
     return (struct tile_view){at, 1, TILE_ROWS, TILE_ROWS * k};
 }
 
-/* C's rows are ldc apart. add false: C is written, the chains begin at 0. */
-void tile_multiply(real *restrict c, size_t ldc, bool add, struct tile_view a, struct tile_panel b,
-                   size_t rows, size_t cols, size_t k);
+/* What the chains do with C. TILE_NEW: they begin at 0, and C is written. TILE_CONTINUED: they
+ * begin at what C holds. TILE_ADDED: they begin at 0, and what they end in is added to C. */
+enum tile_chain { TILE_NEW, TILE_CONTINUED, TILE_ADDED };
+
+/* C's rows are ldc apart. */
+void tile_multiply(real *restrict c, size_t ldc, enum tile_chain chain, struct tile_view a,
+                   struct tile_panel b, size_t rows, size_t cols, size_t k);
 
 #if defined(__x86_64__) && !defined(NN_F64)
 #define TILE_HAS_PAIRS
 /* The same for units of worker/nn/product/bfloat16.h that are pairs. */
-void tile_multiply_pairs(real *restrict c, size_t ldc, bool add, struct tile_view a,
+void tile_multiply_pairs(real *restrict c, size_t ldc, enum tile_chain chain, struct tile_view a,
                          struct tile_panel b, size_t rows, size_t cols, size_t k);
 #endif
 

@@ -14,8 +14,9 @@
 /* rows <= TILE_ROWS, wide <= TILE_WIDE and plain are constants wherever this is inlined, so the
  * loops over them unroll and `sum` stays in registers. plain: A's rows are read along k. */
 TILE_TARGET static inline __attribute__((always_inline)) void
-TILE_NAME(block)(real *restrict c, size_t ldc, bool add, struct tile_view a, struct tile_panel b,
-                 const size_t rows, const size_t wide, const bool plain, size_t k)
+TILE_NAME(block)(real *restrict c, size_t ldc, enum tile_chain chain, struct tile_view a,
+                 struct tile_panel b, const size_t rows, const size_t wide, const bool plain,
+                 size_t k)
 {
     const size_t row = plain ? a.row : 1, col = plain ? 1 : a.col;
     TILE_VEC sum[TILE_ROWS][TILE_WIDE], from[TILE_WIDE];
@@ -24,7 +25,7 @@ TILE_NAME(block)(real *restrict c, size_t ldc, bool add, struct tile_view a, str
     for (size_t r = 0; r < rows; r++)
         UNROLLED
     for (size_t v = 0; v < wide; v++) {
-        if (add)
+        if (chain == TILE_CONTINUED)
             memcpy(&sum[r][v], c + r * ldc + v * TILE_LANES, sizeof(TILE_VEC));
         else
             sum[r][v] = TILE_SPLAT(0);
@@ -47,22 +48,27 @@ TILE_NAME(block)(real *restrict c, size_t ldc, bool add, struct tile_view a, str
     UNROLLED
     for (size_t r = 0; r < rows; r++)
         UNROLLED
-    for (size_t v = 0; v < wide; v++)
+    for (size_t v = 0; v < wide; v++) {
+        if (chain == TILE_ADDED) {
+            memcpy(&from[0], c + r * ldc + v * TILE_LANES, sizeof(TILE_VEC));
+            sum[r][v] = from[0] + sum[r][v];
+        }
         memcpy(c + r * ldc + v * TILE_LANES, &sum[r][v], sizeof(TILE_VEC));
+    }
 }
 
 #define TILE_CASE(n)                                                                               \
     case n:                                                                                        \
         if (n < TILE_ROWS)                                                                         \
-            TILE_NAME(block)(c, ldc, add, a, b, n, wide, plain, k);                                \
+            TILE_NAME(block)(c, ldc, chain, a, b, n, wide, plain, k);                              \
         break
 
 TILE_TARGET static inline __attribute__((always_inline)) void
-TILE_NAME(rows)(real *restrict c, size_t ldc, bool add, struct tile_view a, struct tile_panel b,
-                size_t rows, const size_t wide, const bool plain, size_t k)
+TILE_NAME(rows)(real *restrict c, size_t ldc, enum tile_chain chain, struct tile_view a,
+                struct tile_panel b, size_t rows, const size_t wide, const bool plain, size_t k)
 {
     for (; rows >= TILE_ROWS; rows -= TILE_ROWS) {
-        TILE_NAME(block)(c, ldc, add, a, b, TILE_ROWS, wide, plain, k);
+        TILE_NAME(block)(c, ldc, chain, a, b, TILE_ROWS, wide, plain, k);
         c += TILE_ROWS * ldc;
         a.at += a.strip;
     }
@@ -87,30 +93,30 @@ TILE_NAME(rows)(real *restrict c, size_t ldc, bool add, struct tile_view a, stru
 #undef TILE_CASE
 
 TILE_TARGET static inline __attribute__((always_inline)) void
-TILE_NAME(columns)(real *restrict c, size_t ldc, bool add, struct tile_view a, struct tile_panel b,
-                   size_t rows, size_t cols, const bool plain, size_t k)
+TILE_NAME(columns)(real *restrict c, size_t ldc, enum tile_chain chain, struct tile_view a,
+                   struct tile_panel b, size_t rows, size_t cols, const bool plain, size_t k)
 {
     for (; cols >= TILE_WIDE * TILE_LANES; cols -= TILE_WIDE * TILE_LANES) {
-        TILE_NAME(rows)(c, ldc, add, a, b, rows, TILE_WIDE, plain, k);
+        TILE_NAME(rows)(c, ldc, chain, a, b, rows, TILE_WIDE, plain, k);
         c += TILE_WIDE * TILE_LANES;
         b.at += TILE_WIDE * TILE_LANES;
     }
     if (TILE_WIDE > 3 && cols == 3 * TILE_LANES)
-        TILE_NAME(rows)(c, ldc, add, a, b, rows, 3, plain, k);
+        TILE_NAME(rows)(c, ldc, chain, a, b, rows, 3, plain, k);
     if (TILE_WIDE > 2 && cols == 2 * TILE_LANES)
-        TILE_NAME(rows)(c, ldc, add, a, b, rows, 2, plain, k);
+        TILE_NAME(rows)(c, ldc, chain, a, b, rows, 2, plain, k);
     if (cols == TILE_LANES)
-        TILE_NAME(rows)(c, ldc, add, a, b, rows, 1, plain, k);
+        TILE_NAME(rows)(c, ldc, chain, a, b, rows, 1, plain, k);
 }
 
-TILE_TARGET static void TILE_NAME(multiply)(real *restrict c, size_t ldc, bool add,
+TILE_TARGET static void TILE_NAME(multiply)(real *restrict c, size_t ldc, enum tile_chain chain,
                                             struct tile_view a, struct tile_panel b, size_t rows,
                                             size_t cols, size_t k)
 {
     if (a.col == 1)
-        TILE_NAME(columns)(c, ldc, add, a, b, rows, cols, true, k);
+        TILE_NAME(columns)(c, ldc, chain, a, b, rows, cols, true, k);
     else
-        TILE_NAME(columns)(c, ldc, add, a, b, rows, cols, false, k);
+        TILE_NAME(columns)(c, ldc, chain, a, b, rows, cols, false, k);
 }
 
 #undef TILE_LANES

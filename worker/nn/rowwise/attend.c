@@ -140,7 +140,7 @@ static void score(const struct batch *b)
     for (size_t key = 0; key < end; key += ATTEND_BLOCK) {
         while (reach(b, row) <= key)
             row++;
-        tile_multiply(b->s + row * b->ld + key, b->ld, false, tile_plain(b->q + row * d, d),
+        tile_multiply(b->s + row * b->ld + key, b->ld, TILE_NEW, tile_plain(b->q + row * d, d),
                       (struct tile_panel){b->keys + key * d, ATTEND_BLOCK}, b->rows - row,
                       ATTEND_BLOCK, d);
     }
@@ -174,7 +174,7 @@ static void add_values(const struct batch *b, size_t row, size_t rows, size_t fr
     size_t width = value_width(b->dims);
 
     for (size_t key = from; key < to; key += DEPTH)
-        tile_multiply(b->o + row * width, width, key > 0,
+        tile_multiply(b->o + row * width, width, key > 0 ? TILE_CONTINUED : TILE_NEW,
                       tile_plain(b->s + row * b->ld + key, b->ld),
                       (struct tile_panel){b->values + key * width, width}, rows, width,
                       min_size(DEPTH, to - key));

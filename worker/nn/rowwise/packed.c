@@ -1,8 +1,7 @@
 /*
  * The product is cut three ways, rows of x, panels and the inner dimension, so that a stretch of a
  * panel is used by many rows before the next one is read. The cuts follow constants and the row
- * count alone and tile_multiply() continues its chains across them, so they leave no trace in the
- * result.
+ * count alone; along k they are the contract's pieces, so no cut leaves a trace of its own.
  *
  * The last panel may be narrower than a tile: it is multiplied through a copy padded with zeros,
  * which adds columns and changes none.
@@ -16,7 +15,7 @@
 
 /* A stretch of a panel, and the rows that meet it before the next panel comes: what is used again
  * stays in the caches. */
-#define DEPTH 256
+#define DEPTH TILE_PIECE
 #define ROWS  192
 
 #define NARROW_ROWS 6
@@ -58,7 +57,7 @@ void packed_row(real *restrict row, const real *restrict w, size_t r, size_t out
 }
 
 /* A panel whose width no tile takes: through copies with zeros beside it. */
-static void narrow_panel(real *restrict y, size_t ldy, bool add, struct tile_view x,
+static void narrow_panel(real *restrict y, size_t ldy, enum tile_chain chain, struct tile_view x,
                          struct tile_panel panel, size_t n, size_t depth)
 {
     real wide[DEPTH][PACKED_COLS] = {0};
@@ -69,9 +68,9 @@ static void narrow_panel(real *restrict y, size_t ldy, bool add, struct tile_vie
         memcpy(wide[i], panel.at + i * cols, cols * sizeof(real));
     for (size_t at = 0; at < n; at += NARROW_ROWS) {
         size_t rows = min_size(NARROW_ROWS, n - at);
-        for (size_t r = 0; add && r < rows; r++)
+        for (size_t r = 0; chain != TILE_NEW && r < rows; r++)
             memcpy(sum[r], y + (at + r) * ldy, cols * sizeof(real));
-        tile_multiply(sum[0], PACKED_COLS, add, tile_plain(x.at + at * x.row, x.row),
+        tile_multiply(sum[0], PACKED_COLS, chain, tile_plain(x.at + at * x.row, x.row),
                       (struct tile_panel){wide[0], PACKED_COLS}, rows, tiles, depth);
         for (size_t r = 0; r < rows; r++)
             memcpy(y + (at + r) * ldy, sum[r], cols * sizeof(real));
@@ -84,12 +83,13 @@ static void panel_product(real *restrict y, size_t ldy, bool add, struct tile_vi
 {
     for (size_t k = 0; k < in; k += DEPTH) {
         size_t depth = min_size(DEPTH, in - k);
+        enum tile_chain chain = add || k > 0 ? TILE_ADDED : TILE_NEW;
         struct tile_view a = tile_plain(x.at + k, x.row);
         struct tile_panel b = {panel.at + k * panel.ld, panel.ld};
         if (panel.ld % TILE_COLS == 0)
-            tile_multiply(y, ldy, add || k > 0, a, b, n, panel.ld, depth);
+            tile_multiply(y, ldy, chain, a, b, n, panel.ld, depth);
         else
-            narrow_panel(y, ldy, add || k > 0, a, b, n, depth);
+            narrow_panel(y, ldy, chain, a, b, n, depth);
     }
 }
 

@@ -1,4 +1,4 @@
-/* Products to the bit against the chain that worker/nn/product/tile.h promises: every way of
+/* Products to the bit against the chains that worker/nn/product/tile.h promises: every way of
  * turning operands, shapes around the cuts, rows apart, and 1 to 7 threads. CMake runs it for each
  * instruction set. */
 #include <math.h>
@@ -54,29 +54,48 @@ static float rounded(float x)
     return x;
 }
 
+/* Where the terms of one element of C are. */
+struct inner {
+    const struct block *a, *b;
+    const bool *turned;
+    size_t row, col;
+};
+
 /* The second of each pair of rounded numbers first. */
-static real pair_chain(real c, const struct block *a, const struct block *b, const bool turned[2],
-                       const size_t at[3])
+static real pair_chain(const struct inner *in, size_t from, size_t to)
 {
-    for (size_t p = 0; p < at[2]; p += 2)
+    float c = 0;
+
+    for (size_t p = from; p < to; p += 2)
         for (size_t q = p + 2; q-- > p;) {
-            bool is_there = q < at[2];
-            float x = is_there ? rounded((float)element(a, turned[0], at[0], q)) : 0;
-            float y = is_there ? rounded((float)element(b, turned[1], q, at[1])) : 0;
-            c = (real)fmaf(x, y, (float)c);
+            bool is_there = q < to;
+            float x = is_there ? rounded((float)element(in->a, in->turned[0], in->row, q)) : 0;
+            float y = is_there ? rounded((float)element(in->b, in->turned[1], q, in->col)) : 0;
+            c = fmaf(x, y, c);
         }
-    return c;
+    return (real)c;
 }
 
-/* c, then a_0 b_0, a_1 b_1, ... added, each step rounded once. */
-static real chain(real c, const struct block *a, const struct block *b, const bool turned[2],
-                  const size_t at[3])
+/* a_0 b_0, a_1 b_1, ... added from 0, each step rounded once. */
+static real chain(const struct inner *in, size_t from, size_t to)
 {
+    float c = 0;
+
     if (precision == PRODUCT_BFLOAT16)
-        return pair_chain(c, a, b, turned, at);
-    for (size_t p = 0; p < at[2]; p++)
-        c = (real)fmaf((float)element(a, turned[0], at[0], p),
-                       (float)element(b, turned[1], p, at[1]), (float)c);
+        return pair_chain(in, from, to);
+    for (size_t p = from; p < to; p++)
+        c = fmaf((float)element(in->a, in->turned[0], in->row, p),
+                 (float)element(in->b, in->turned[1], p, in->col), c);
+    return (real)c;
+}
+
+/* The chains of 256 positions each, added in order to `was`, or to the first one. */
+static real chains(const real *was, const struct inner *in, size_t k)
+{
+    real c = was == NULL ? chain(in, 0, k < 256 ? k : 256) : *was;
+
+    for (size_t from = was == NULL ? 256 : 0; from < k; from += 256)
+        c += chain(in, from, k - from < 256 ? k : from + 256);
     return c;
 }
 
@@ -94,8 +113,8 @@ static void check_shape(size_t m, size_t n, size_t k, const bool turned[2])
                 (struct operand){b.at, b.ld, turned[1]}, m, n, k);
         for (size_t i = 0; i < m; i++) {
             for (size_t j = i % step; j < n; j += step) {
-                real want = chain(add ? was.at[i * c.ld + j] : 0, &a, &b, turned,
-                                  (const size_t[]){i, j, k});
+                struct inner in = {&a, &b, turned, i, j};
+                real want = chains(add ? &was.at[i * c.ld + j] : NULL, &in, k);
                 if (want != c.at[i * c.ld + j])
                     fail_msg("%zu x %zu x %zu, turned %d %d, add %d, element %zu %zu: %a, not %a",
                              m, n, k, turned[0], turned[1], add, i, j, (double)c.at[i * c.ld + j],

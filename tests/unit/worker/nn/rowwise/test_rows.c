@@ -39,6 +39,22 @@ static real chain(real c, const real *a, const real *b, size_t step, size_t k)
     return c;
 }
 
+/* What tile_multiply() makes of an element that is c. */
+static real after(enum tile_chain how, real c, const real *a, const real *b, size_t step, size_t k)
+{
+    if (how == TILE_ADDED)
+        return c + chain(0, a, b, step, k);
+    return chain(how == TILE_NEW ? 0 : c, a, b, step, k);
+}
+
+/* Chains of 256 positions each, added to c in order. */
+static real chains(real c, const real *a, const real *b, size_t k)
+{
+    for (size_t i = 0; i < k; i += 256)
+        c += chain(0, a + i, b + i, 1, k - i < 256 ? k - i : 256);
+    return c;
+}
+
 static void test_tile(void **state)
 {
     const size_t ks[] = {1, 7, 64}, cols[] = {16, 32, 48, 64, 80, 128};
@@ -49,15 +65,15 @@ static void test_tile(void **state)
     for (size_t rows = 0; rows <= 15; rows++)
         for (size_t i = 0; i < ARRAY_LEN(ks); i++)
             for (size_t j = 0; j < ARRAY_LEN(cols); j++)
-                for (int add = 0; add < 2; add++) {
+                for (enum tile_chain how = 0; how <= TILE_ADDED; how++) {
                     memcpy(c, was, 20 * 140 * sizeof(*c));
-                    tile_multiply(c, 140, add, tile_plain(a, 70), (struct tile_panel){b, 130}, rows,
+                    tile_multiply(c, 140, how, tile_plain(a, 70), (struct tile_panel){b, 130}, rows,
                                   cols[j], ks[i]);
                     for (size_t r = 0; r < 20; r++)
                         for (size_t v = 0; v < 140; v++) {
                             real want = was[r * 140 + v];
                             if (r < rows && v < cols[j])
-                                want = chain(add ? want : 0, a + r * 70, b + v, 130, ks[i]);
+                                want = after(how, want, a + r * 70, b + v, 130, ks[i]);
                             if (want != c[r * 140 + v])
                                 fail_msg("%zu rows, %zu columns, k %zu: row %zu, column %zu", rows,
                                          cols[j], ks[i], r, v);
@@ -97,14 +113,14 @@ static void test_packed(void **state)
                 for (size_t v = 0; v < ldy; v++) {
                     real want = was[r * ldy + v];
                     if (r < n && v < out)
-                        want = chain(add ? want : 0, x + r * in, w + v * in, 1, in);
+                        want = chains(add ? want : 0, x + r * in, w + v * in, in);
                     if (want != y[r * ldy + v])
                         fail_msg("(%zu, %zu): %zu rows: row %zu, column %zu", out, in, n, r, v);
                 }
         }
         if (out > PACKED_COLS) {
             packed_product(y, ldy, false, x, packed + PACKED_COLS * in, 1, in, out - PACKED_COLS);
-            assert_true(y[0] == chain(0, x, w + PACKED_COLS * in, 1, in));
+            assert_true(y[0] == chains(0, x, w + PACKED_COLS * in, in));
         }
         free(w);
         free(packed);
