@@ -58,10 +58,11 @@ int shared_state_local(const struct serve_options *o, char **out, struct err *er
     } else if (o->database != NULL) {
         rc = err_set(err, ERR_USAGE, "--database names the state folder itself");
     } else if (tenure_is_kept(o->state)) {
-        rc = err_set(err, ERR_USAGE,
-                     "the state folder %s is shared between hosts: say where the database is to be "
-                     "on this one (`preregd serve --database FOLDER`)",
-                     o->state);
+        rc =
+            err_set(err, ERR_USAGE,
+                    "the state folder %s is shared between hosts: name a folder on a local disk of "
+                    "this host for the database (`preregd serve --database FOLDER`)",
+                    o->state);
     }
     if (rc != 0) {
         free(local);

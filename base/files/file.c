@@ -294,7 +294,7 @@ static int make_one(const char *path, mode_t mode, bool durable, struct err *err
         if (errno == EEXIST && file_kind_at(path) == FILE_FOLDER) {
             return 0;
         }
-        return errno == EEXIST ? err_set(err, ERR_EXISTS, "%s is there and is not a folder", path)
+        return errno == EEXIST ? err_set(err, ERR_EXISTS, "%s exists and is not a folder", path)
                                : err_set_errno(err, errno, "make folder %s", path);
     }
     if (!durable) {

@@ -65,8 +65,8 @@ static bool asks_person(const struct take_request *q, const struct tenure *holde
 {
     char *who = tenure_text(holder);
     char *question =
-        xasprintf("The preregd of %s does not answer for %d s. If it runs on after all, "
-                  "it stops at its next write. Take its state folder over?",
+        xasprintf("The preregd of %s has not answered for %d s. If it is still running after all, "
+                  "it stops at its next write. Take over its state folder?",
                   who, TENURE_WATCH_MS / 1000);
     bool yes = q->confirm != NULL && q->confirm(question);
     free(question);

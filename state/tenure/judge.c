@@ -44,10 +44,11 @@ static void say_held(const struct tenure *holder, struct err *why, const char *r
 static void say_unproven(const struct tenure *holder, const struct tenure_evidence *e,
                          struct err *why)
 {
-    char *rest = xasprintf("its heartbeat has not moved for %lld s%s%s; if it is gone for certain, "
-                           "`preregd serve --take-over`",
-                           (long long)(e->watched_ms / 1000),
-                           e->job_state[0] == '\0' ? "" : ", its job is ", e->job_state);
+    char *rest =
+        xasprintf("its heartbeat has not advanced for %lld s%s%s; if it is gone for certain, "
+                  "`preregd serve --take-over`",
+                  (long long)(e->watched_ms / 1000), e->job_state[0] == '\0' ? "" : ", its job is ",
+                  e->job_state);
     say_held(holder, why, rest);
     free(rest);
 }
@@ -66,17 +67,18 @@ enum tenure_proof tenure_judge(const struct tenure *holder, const struct tenure 
         if (!e->process_alive) {
             return TENURE_PROCESS_GONE;
         }
-        say_held(holder, why, "its process lives on this host; end it first (`preregctl stop`)");
+        say_held(holder, why,
+                 "its process is running on this host; end it first (`preregctl stop`)");
         return TENURE_NOT_PROVEN;
     }
-    /* 3. A heartbeat that moves is life, whatever the other evidence. */
+    /* 3. A heartbeat that advances is proof of life, whatever the other evidence. */
     if (e->moved) {
-        say_held(holder, why, "its heartbeat moves");
+        say_held(holder, why, "its heartbeat is still advancing");
         return TENURE_NOT_PROVEN;
     }
     /* 4. Not watched long enough: nothing is concluded. */
     if (e->watched_ms < TENURE_WATCH_MS) {
-        say_held(holder, why, "it was not watched long enough");
+        say_held(holder, why, "it has not been watched for long enough");
         return TENURE_NOT_PROVEN;
     }
     /* 5. Its host was started again since. */
@@ -104,8 +106,9 @@ char *tenure_proof_text(enum tenure_proof proof, const struct tenure_evidence *e
     case TENURE_REBOOTED: return xstrdup("its host had been started again");
     case TENURE_JOB_ENDED: return xasprintf("its Slurm job had ended (%s)", e->job_state);
     case TENURE_BY_PERSON:
-        return xasprintf("a person said so (--take-over), its heartbeat had not moved for %lld s",
-                         (long long)(e->watched_ms / 1000));
+        return xasprintf(
+            "a person said so (--take-over), its heartbeat had not advanced for %lld s",
+            (long long)(e->watched_ms / 1000));
     case TENURE_NOT_PROVEN: break;
     }
     return xstrdup("not proven");

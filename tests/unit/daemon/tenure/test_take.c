@@ -14,7 +14,7 @@ static bool answer_yes(const char *question)
 {
     struct err err;
     n_asked++;
-    assert_non_null(strstr(question, "Take its state folder over?"));
+    assert_non_null(strstr(question, "Take over its state folder?"));
     assert_int_equal(tenure_renew(".", &holder, &err), 0);
     return true;
 }
@@ -43,7 +43,7 @@ static void test_a_person_answers_late(void **state)
     (void)snprintf(holder.host, sizeof(holder.host), "elsewhere");
     assert_int_equal(tenure_claim(".", &holder, &err), 0);
     assert_int_equal(take(true, &taken, &err), ERR_BUSY);
-    assert_non_null(strstr(err.msg, "its heartbeat moves"));
+    assert_non_null(strstr(err.msg, "its heartbeat is still advancing"));
     assert_int_equal(access(LAYOUT_TENURE "/00000008.json", F_OK), -1);
     assert_int_equal(n_asked, 1);
 }
@@ -59,7 +59,7 @@ static void test_a_start_that_is_not_known(void **state)
     holder.pid_start = 0;
     assert_int_equal(tenure_claim(".", &holder, &err), 0);
     assert_int_equal(take(false, &taken, &err), ERR_BUSY);
-    assert_non_null(strstr(err.msg, "lives on this host"));
+    assert_non_null(strstr(err.msg, "is running on this host"));
 }
 
 #define IN_FOLDER(f) cmocka_unit_test_setup_teardown(f, scratch_enter, scratch_leave)
