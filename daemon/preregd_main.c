@@ -171,6 +171,18 @@ static bool submit_options_read(int argc, char **argv, struct submit_options *o)
     return o->path != NULL;
 }
 
+/* It would submit here what the user of $PREREGD_HOST means for another machine. */
+static int check_host(struct err *err)
+{
+    const char *host = getenv("PREREGD_HOST");
+    return host == NULL || host[0] == '\0'
+               ? 0
+               : err_set(err, ERR_USAGE,
+                         "`submit` works on files of the machine where it runs: run it on %.60s "
+                         "(`ssh -t %.60s preregd submit …`), or unset PREREGD_HOST",
+                         host, host);
+}
+
 static int submit(int argc, char **argv)
 {
     struct submit_options o = {.slurm_wait_ms = SLURM_WAIT_MS};
@@ -179,7 +191,7 @@ static int submit(int argc, char **argv)
     if (!submit_options_read(argc, argv, &o)) {
         return usage();
     }
-    return submit_run(&o, &code, &err) == 0 ? (int)code : fail(&err);
+    return check_host(&err) == 0 && submit_run(&o, &code, &err) == 0 ? (int)code : fail(&err);
 }
 
 int main(int argc, char **argv)

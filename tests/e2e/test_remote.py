@@ -117,6 +117,8 @@ def test_refused(place):
         expect(not os.path.exists(place.path("ssh.args")), f"ssh was started for {words}")
     env = {**place.env, "PREREGD_HOST": "box"}
     place.must(USAGE, "preregctl", "submit", "grid.toml", env=env)
+    run = place.must(USAGE, "preregd", "submit", "grid.toml", env=env)
+    expect("run it on box (`ssh -t box preregd submit" in run.stderr, run.stderr)
     place.must(USAGE, "preregctl", "export", env=env)
     for words in (["version"], ["help"], ["init", "made"]):  # these concern no state folder
         place.must(OK, "preregctl", *words, env=env)
