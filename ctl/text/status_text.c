@@ -602,7 +602,7 @@ void status_unloaded(struct strbuf *sb, const struct term *t, const cJSON *unloa
         strbuf_adds(sb, "  ");
         out_styled(sb, t, STYLE_RED, "not loaded");
         strbuf_addf(sb, "  %s\n", answer_text(u, "why", "?"));
-        strbuf_adds(sb, "  nothing of it is started; submit it again, or mend that, then "
+        strbuf_adds(sb, "  nothing of it is started; submit it again, or correct that, then "
                         "`preregctl stop` and `preregd serve`\n");
     }
 }

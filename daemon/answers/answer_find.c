@@ -15,14 +15,19 @@ static bool is_named(const struct hosted *h, const char *name)
     return strcmp(h->id, name) == 0 || strcmp(h->bundle->lock->root, name) == 0;
 }
 
+static int not_loaded(const struct unloaded *u, struct err *err)
+{
+    *err = u->why;
+    return err_wrap(err, "%.80s is not loaded", u->id);
+}
+
 /* Names the reason why a known program is not loaded, instead of denying it. */
 static int not_found(const struct shell *sh, const char *name, struct err *err)
 {
     for (size_t i = 0; i < sh->n_unloaded; i++) {
         const struct unloaded *u = &sh->unloaded[i];
         if (strcmp(u->id, name) == 0 || strcmp(u->name, name) == 0) {
-            *err = u->why;
-            return err_wrap(err, "it is not loaded");
+            return not_loaded(u, err);
         }
     }
     return err_set(err, ERR_NOT_FOUND, "no program is called \"%.80s\"", name);
@@ -94,6 +99,9 @@ int answer_find_program(const struct shell *sh, const cJSON *params, struct host
         if (h != NULL && (*out == NULL || (*out)->status.reported || !h->status.reported)) {
             *out = h; /* numbers grow: the newest of those that are not finished, else the newest */
         }
+    }
+    if (*out == NULL && sh->n_unloaded > 0) {
+        return not_loaded(&sh->unloaded[sh->n_unloaded - 1], err); /* the only ones */
     }
     return *out != NULL ? 0 : err_set(err, ERR_NOT_FOUND, "no program has been submitted");
 }

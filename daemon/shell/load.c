@@ -117,7 +117,7 @@ static int load_one(struct shell *sh, const struct store_program *stored, struct
     }
     if (rc != 0) {
         hosted_free(h);
-        return err_wrap(err, "%s", row->id);
+        return rc;
     }
     if (copy.status.removed && !verdict_is_there(h, &copy.status)) {
         log_error("%s: verdict.json is gone or changed, and cannot be computed again, because its "
@@ -166,7 +166,7 @@ int load_all(struct shell *sh, struct err *err)
     for (size_t i = 0; rc == 0 && i < list.n; i++) {
         struct err why;
         if (load_one(sh, &list.items[i], &why) != 0) {
-            log_error("%s", why.msg);
+            log_error("%s: %s", list.items[i].id, why.msg);
             load_note_unloaded(sh, list.items[i].id, list.items[i].name, &why);
         }
     }

@@ -185,7 +185,7 @@ static int refuse_other(const struct work_owner *found, struct err *err)
     const char *dots = "";
     const char *path = path_end(found->state, &dots);
     return err_set(err, ERR_BUSY,
-                   "its cells in [run] work belong to the state %s%s of host %.20s (since %.10s): "
+                   "the cells in [run] work belong to the state %s%s of host %.20s (since %.10s): "
                    "submit it there, or choose another folder; if it is gone for good, `preregd "
                    "submit --adopt-work`",
                    dots, path, found->host, found->since);
@@ -196,7 +196,7 @@ static int refuse_copy(const struct work_owner *found, struct err *err)
     const char *dots = "";
     const char *path = path_end(found->state, &dots);
     return err_set(err, ERR_BUSY,
-                   "its cells in [run] work belong to the state %s%s of host %.20s, and this state "
+                   "the cells in [run] work belong to the state %s%s of host %.20s, and this state "
                    "is a copy of it: use that one, or remove state-id here and choose another "
                    "folder",
                    dots, path, found->host);
@@ -207,7 +207,7 @@ static int refuse_adoption(const struct work_owner *found, struct err *err)
     const char *dots = "";
     const char *path = path_end(found->state, &dots);
     return err_set(err, ERR_BUSY,
-                   "--adopt-work: the state %s%s of host %.20s, to which its cells in [run] work "
+                   "--adopt-work: the state %s%s of host %.20s, to which the cells in [run] work "
                    "belong, is not gone: submit it there, or choose another folder",
                    dots, path, found->host);
 }
