@@ -211,7 +211,11 @@ bool load_word(struct load *l, const struct toml_node *table, const char *key,
             *out = i;
             found = true;
         }
-        strbuf_addf(&list, "%s\"%s\"", i == 0 ? "" : " or ", words[i]);
+        strbuf_addf(&list, "%s\"%s\"",
+                    i == 0                 ? ""
+                    : words[i + 1] == NULL ? " or "
+                                           : ", ",
+                    words[i]);
     }
     if (!found) {
         load_error(l, m, "\"%.80s\" is not %s", m->string, list.buf);

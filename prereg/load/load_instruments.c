@@ -324,7 +324,11 @@ static enum instrument_kind kind_of(struct load *l, const struct toml_node *t)
     if (kind == INSTRUMENT_KIND_NR) {
         struct strbuf list = STRBUF_INIT;
         for (size_t k = 0; kinds[k] != NULL; k++) {
-            strbuf_addf(&list, "%s\"%s\"", k == 0 ? "" : " or ", kinds[k]);
+            strbuf_addf(&list, "%s\"%s\"",
+                        k == 0                 ? ""
+                        : kinds[k + 1] == NULL ? " or "
+                                               : ", ",
+                        kinds[k]);
         }
         load_error_key(l, t, "\"kind\" is missing: %s", list.buf);
         strbuf_release(&list);

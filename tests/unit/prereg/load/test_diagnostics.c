@@ -400,8 +400,8 @@ static const struct {
      "[instrument.own]\n"
      "loss = \"acc\"\n"
      "[run]\n",
-     "grid.toml:38:13: error: instrument.own: \"kind\" is missing: \"bayes\" or \"mixed\" or "
-     "\"connector\" or \"items\" or \"router\" or \"anchors\"\n"},
+     "grid.toml:38:13: error: instrument.own: \"kind\" is missing: \"bayes\", \"mixed\", "
+     "\"connector\", \"items\", \"router\" or \"anchors\"\n"},
     {"instrument_taken", "[run]\n",
      "[instrument.margins]\n"
      "kind = \"router\"\n"
@@ -560,7 +560,7 @@ static const struct {
      "\"-Ca100\", \"--reboot\", \"--wait-all-nodes=1\", \"--constraint=a100\"] }",
      "grid.toml:40:8: error: run.gpus: expected \"auto\", 0, or a list of at most 64 UUIDs or "
      "indices (GPUs of one attempt: gpus of [run.STAGE])\n"
-     "grid.toml:41:8: error: run.keep: \"some\" is not \"all\" or \"last\" or \"none\"\n"
+     "grid.toml:41:8: error: run.keep: \"some\" is not \"all\", \"last\" or \"none\"\n"
      "grid.toml:42:12: error: run.priority: 1001 is outside -1000..1000\n"
      "grid.toml:43:23: error: run.slurm.partition: \"-p\" is not a name of Slurm\n"
      "grid.toml:43:42: error: run.slurm.max_queued: 0 is outside 1..100000\n"
