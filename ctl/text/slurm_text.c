@@ -32,10 +32,11 @@ static void add_cluster(struct strbuf *sb, const struct term *t, const cJSON *an
     out_line(sb, answer_text(answer, "partition", "?"));
     strbuf_adds(sb, ": ");
     strbuf_add_count(sb, answer_int(answer, "nodes", 0), "node", "nodes");
-    strbuf_addf(sb, ", at most %" PRId64 " cores, %.3g GiB, %" PRId64 " GPUs\n",
-                answer_int(answer, "cores", 0),
-                (double)answer_int(answer, "memory_bytes", 0) / (1 << 30),
-                answer_int(answer, "gpus", 0));
+    strbuf_adds(sb, ", at most ");
+    strbuf_add_count(sb, answer_int(answer, "cores", 0), "core", "cores");
+    strbuf_addf(sb, ", %.3g GiB, ", (double)answer_int(answer, "memory_bytes", 0) / (1 << 30));
+    strbuf_add_count(sb, answer_int(answer, "gpus", 0), "GPU", "GPUs");
+    strbuf_addc(sb, '\n');
     strbuf_adds(sb, "  limits: ");
     if (is_known(answer, "time_ms")) {
         strbuf_adds(sb, "a job may take ");

@@ -62,9 +62,10 @@ static bool check_figures(const struct slurm_asking *c, size_t stage, const stru
         asking_say_request(r, &asks);
         diag_add(c->diag, DIAG_ERROR, at.line, at.column,
                  "run.%s: an attempt asks for %s on one node, and no node of partition %s has "
-                 "that: they have at most %" PRId64 " cores, %.3g GiB, %" PRId64 " GPUs",
+                 "that: they have at most %" PRId64 " core%s, %.3g GiB, %" PRId64 " GPU%s",
                  c->p->stages[stage].name, asks.buf, c->partition, most.cores,
-                 (double)most.memory_bytes / ASKING_GIB, most.gpus);
+                 most.cores == 1 ? "" : "s", (double)most.memory_bytes / ASKING_GIB, most.gpus,
+                 most.gpus == 1 ? "" : "s");
         strbuf_release(&asks);
         return false;
     }

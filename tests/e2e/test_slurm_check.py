@@ -207,7 +207,7 @@ def test_submit_while_nodes_are_away(place):
         run = check(place, grid, OK)
         expect("warning: " + away in run.stderr and " error: " not in run.stderr, run.stderr)
         # what no node could do if it were up is an error all the same
-        one_error(check(place, program(place, "", "threads = 2\n"), INVALID), "at most 1 cores")
+        one_error(check(place, program(place, "", "threads = 2\n"), INVALID), "at most 1 core,")
         grid = program(place)
         run = submit(place, grid, OK)
         expect("warning: " + away in run.stderr and "submitted micro-" in run.stdout, run.stderr + run.stdout)
