@@ -443,8 +443,8 @@ static int measure(struct probe *p, int round, bool *answered, struct err *err)
     *answered = false;
     (void)snprintf(name, sizeof(name), "ask-%d", round);
     strbuf_addc(&text, '\n');
+    const struct mono_time start = clock_mono(); /* before `before`: `way` covers what follows */
     const struct wall_time before = clock_wall();
-    const struct mono_time start = clock_mono();
     int rc = put(p, name, &text, 0600, err);
     (void)snprintf(name, sizeof(name), "pong-%d", round);
     while (rc == 0 && !*answered && clock_mono().ms - start.ms < HIDDEN_MS) {
@@ -459,7 +459,7 @@ static int measure(struct probe *p, int round, bool *answered, struct err *err)
     }
     if (*answered) {
         const int64_t way = clock_mono().ms - start.ms;
-        const int64_t low = theirs - (before.ms + way);
+        const int64_t low = theirs - (before.ms + way + 2); /* both are cut to whole ms */
         const int64_t high = theirs + short_of - before.ms;
         p->low = low > p->low ? low : p->low;
         p->high = high < p->high ? high : p->high;
