@@ -77,12 +77,13 @@ static void add_stage(struct strbuf *sb, const cJSON *row)
     strbuf_addc(sb, '\n');
 }
 
-/* What was seen from the node; a probe that waited is a warning above the report. */
+/* What was seen from the node; a probe without an answer is a warning above the report. */
 static void add_probe(struct strbuf *sb, const cJSON *row)
 {
     strbuf_adds(sb, "  probe: ");
     if (!is_known(row, "seen_ms")) {
-        strbuf_adds(sb, "waited in the queue: ");
+        strbuf_adds(sb,
+                    answer_int(row, "waited_ms", 0) > 0 ? "waited in the queue: " : "no answer: ");
         out_line(sb, answer_text(row, "why", "?"));
         strbuf_addc(sb, '\n');
         return;

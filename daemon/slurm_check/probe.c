@@ -50,7 +50,8 @@ struct probe {
     struct mono_time begun; /* when it was first seen to run */
     struct mono_time over;  /* ms < 0: it is not */
     bool has_begun;
-    char reason[160]; /* for which it waits */
+    enum slurm_state last; /* once it is over */
+    char reason[160];      /* for which it waits */
     char node[128];
     int64_t low; /* bounds of the skew */
     int64_t high;
@@ -188,6 +189,7 @@ static void take_row(struct probe *p, const struct slurm_row *row)
     }
     if (phase == SLURM_PHASE_OVER && p->over.ms < 0) {
         p->over = clock_mono();
+        p->last = row->state;
     }
 }
 
@@ -274,6 +276,13 @@ static int setup_failed(struct probe *p, const char *node)
                      said[0] != '\0' ? ")" : "");
 }
 
+/* A person or the cluster has ended it: that says nothing about the folder. */
+static bool was_ended(const struct probe *p)
+{
+    return p->last == SLURM_CANCELLED || p->last == SLURM_PREEMPTED || p->last == SLURM_NODE_FAIL ||
+           p->last == SLURM_BOOT_FAIL;
+}
+
 /* The job is over and has left no word. *done as long as its files may still show. */
 static int judge_end(struct probe *p, bool *done)
 {
@@ -282,6 +291,13 @@ static int judge_end(struct probe *p, bool *done)
     const int code = exit_code(p);
     (void)node_of(p, node, sizeof(node));
     *done = true;
+    if (was_ended(p)) {
+        (void)failed(p, "the probe job was ended on %s before it had an answer (%s)", node,
+                     slurm_state_word(p->last));
+        p->out->state = PROBE_WAITED;
+        p->out->waited_ms = 0;
+        return 0;
+    }
     switch (code) {
     case SLURM_SCRIPT_NO_SETUP: return setup_failed(p, node);
     case 126:
@@ -540,8 +556,9 @@ static int wait_for_node(struct probe *p, struct strbuf *text, struct err *err)
             char node[160];
             done = true;
             rc = FAILED_BY(p, PROBE_FAULT_WORK,
-                           "the probe job runs on %s, but says nothing in the work folder %s",
-                           node_of(p, node, sizeof(node)), p->spec->work);
+                           "the probe job runs on %s, but says nothing in the work folder %s%s",
+                           node_of(p, node, sizeof(node)), p->spec->work,
+                           p->spec->n_setup > 0 ? " (or its lines of setup have not ended)" : "");
         }
         clock_sleep_ms(done ? 0 : LOOK_MS);
     }

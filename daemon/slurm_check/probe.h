@@ -14,8 +14,8 @@
 
 enum probe_state {
     PROBE_ANSWERED, /* the node's part is filled */
-    PROBE_WAITED,   /* it had not begun when the time was up, or was refused for now; .why has
-                       Slurm's reason */
+    PROBE_WAITED,   /* it had not begun when the time was up, was refused for now, or was ended
+                       before it had an answer; .why has Slurm's reason */
     PROBE_FAILED,   /* .why */
 };
 

@@ -282,6 +282,23 @@ def test_waits(place):
                        "the probes are cancelled, and no other job")
 
 
+def test_probe_is_ended(place):
+    """A probe that another person or the cluster ends says nothing about the program: a warning, at once."""
+    with slurm_cluster.Cluster(place, nodes=1, cpus=1) as cluster:
+        grid = program(place, 'setup = ["sleep 60"]\n')
+        asking = subprocess.Popen([os.path.join(place.bin, "preregctl"), "check", grid, "--no-run", "--slurm"], env=place.env,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        place.wait_for(lambda: [j[0] for j in cluster.jobs().values()] == ["RUNNING"], 20, "the probe runs")
+        started = time.monotonic()
+        equal(cluster.run("scancel", "-u", str(os.getuid())).returncode, 0, "scancel")
+        text, said = asking.communicate(timeout=90)
+        expect("warning: run.train: the probe job was ended on node n1 before it had an answer (CANCELLED)" in said, said)
+        expect("probe: no answer: the probe job was ended" in text, text)
+        equal(asking.returncode, OK, said)
+        expect(time.monotonic() - started < 25, "it was not judged at once")
+        left_nothing(place, cluster)
+
+
 def test_cluster_ends_with_its_test(place):
     """The harness itself: a test that is killed leaves no process of its Slurm behind, a running job included."""
     script = place.write("dies.py", f"""
@@ -311,4 +328,4 @@ os.kill(os.getpid(), signal.SIGKILL)
 if __name__ == "__main__":
     lab.main(test_fits, test_refused, test_no_slurm, test_node_does_not_see, test_shim_and_setup, test_submit_asks,
              test_submit_while_nodes_are_away, test_submit_to_full_cluster, test_work_folder, test_waits,
-             test_cluster_ends_with_its_test)
+             test_probe_is_ended, test_cluster_ends_with_its_test)
