@@ -203,8 +203,10 @@ static int child_drain(const struct proc_spec *spec, struct proc_child *c, struc
         int64_t left =
             spec->timeout_ms == 0 ? 1000 : spec->timeout_ms - (clock_mono().ms - start.ms);
         if (left <= 0) {
-            return err_set(err, ERR_TIMEOUT, "%s did not end within %lld ms", spec->argv[0],
-                           (long long)spec->timeout_ms);
+            const bool whole = spec->timeout_ms % 1000 == 0;
+            return err_set(err, ERR_TIMEOUT, "%s did not end within %lld %s", spec->argv[0],
+                           (long long)(whole ? spec->timeout_ms / 1000 : spec->timeout_ms),
+                           whole ? "s" : "ms");
         }
         if (spec->stops != NULL && proc_signal_waits(spec->stops)) {
             return err_set(err, ERR_REFUSED, "%s was stopped by a signal to us", spec->argv[0]);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/files/file.h"
 #include "base/machine/proc.h"
+#include "base/xalloc.h"
 #include "tests/unit/check.h"
 
 static int run(const char *script, int64_t timeout_ms, struct proc_result *r, struct err *err)
@@ -82,6 +83,23 @@ static void test_no_such_program(void **state)
     struct err err = {0};
     assert_int_equal(proc_run(&spec, &r, &err), ERR_NOT_FOUND);
     proc_result_release(&r);
+}
+
+/* Whole seconds are printed as such. */
+static void test_time_limit_in_words(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t ms;
+        const char *words;
+    } rows[] = {{100, "sh did not end within 100 ms"}, {1000, "sh did not end within 1 s"}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct proc_result r;
+        struct err err = {0};
+        assert_int_equal(run("sleep 60", rows[i].ms, &r, &err), ERR_TIMEOUT);
+        assert_non_null(strstr(err.msg, rows[i].words));
+        proc_result_release(&r);
+    }
 }
 
 static void assert_times_out(const char *script)
@@ -231,10 +249,11 @@ static void test_inherited(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_end),        cmocka_unit_test(test_surroundings),
-        cmocka_unit_test(test_given_files),   cmocka_unit_test(test_no_such_program),
-        cmocka_unit_test(test_time_limit),    cmocka_unit_test(test_left_behind),
-        cmocka_unit_test(test_output_limits), cmocka_unit_test(test_inherited),
+        cmocka_unit_test(test_time_limit_in_words), cmocka_unit_test(test_an_end),
+        cmocka_unit_test(test_surroundings),        cmocka_unit_test(test_given_files),
+        cmocka_unit_test(test_no_such_program),     cmocka_unit_test(test_time_limit),
+        cmocka_unit_test(test_left_behind),         cmocka_unit_test(test_output_limits),
+        cmocka_unit_test(test_inherited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
