@@ -34,7 +34,7 @@ static const struct {
 } whys[] = {
     {"done", "its result was verified and accepted"},
     {"dependency", "an earlier stage of its cell has to be done first"},
-    {"slots", "every slot is taken; it is next in line when one is free"},
+    {"slots", "it waits for a free slot, or for free cores"},
     {"gpus", "it waits for GPUs of this machine"},
     {"apparatus", "an apparatus check has to hold first"},
     {"unknown", "whether its attempt lives is not known at present"},

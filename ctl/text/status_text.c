@@ -278,7 +278,7 @@ static const struct {
     const char *why;
     const char *words;
 } waits[] = {
-    {"slots", "wait for a free slot"},
+    {"slots", "wait for a free slot or cores"},
     {"memory", "wait for memory"},
     {"queue", "wait for a place in Slurm"},
     {"priority", "wait behind a program of higher priority"},
