@@ -52,6 +52,7 @@ static void lay_out(struct carver *c, struct engine *e)
 
     e->path_cache.at = carve_real(c, (size_t)cfg->layers * attend_cache(&e->dims));
     e->hidden = carve_real(c, context * width);
+    e->known = carve(c, context, sizeof(*e->known));
     e->ids = carve_u32(c, rows);
     e->x = carve_real(c, rows * width);
     e->xn = carve_real(c, rows * width);
@@ -211,6 +212,27 @@ int engine_check_tokens(const struct engine *e, const uint32_t *tokens, size_t n
             return err_set(err, ERR_RANGE, "token %u is outside the model's vocabulary of %d",
                            tokens[i], e->cfg.vocab);
     return 0;
+}
+
+void engine_trim_path(struct engine *e, const struct prefix_input *inputs, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t on_path = prefix_common(inputs[i].tokens, inputs[i].n, e->path.tokens, e->path.n);
+        for (size_t p = inputs[i].read; p < on_path; p++)
+            if (!e->known[p]) {
+                e->path.n = p;
+                break;
+            }
+    }
+}
+
+void engine_keep_hidden(struct engine *e, const struct walk_step *s)
+{
+    size_t c = engine_width(e), from = s->first + s->unread, n = s->n - s->unread;
+
+    memcpy(e->hidden + from * c, e->xn + (s->row + s->unread) * c, n * c * sizeof(real));
+    for (size_t i = 0; i < s->n; i++)
+        e->known[s->first + i] = i >= s->unread;
 }
 
 void engine_forget(struct engine *e)

@@ -101,8 +101,11 @@ static size_t place_chunk(struct decoder *c)
     for (size_t i = 0; i < c->walk.n_steps; i++) {
         const struct walk_step *s = &c->walk.steps[i];
         struct engine_segment *segment = &c->segments[n++];
-        *segment = (struct engine_segment){
-            .row = s->row, .n = s->n, .first = s->first, .cache = &e->path_cache};
+        *segment = (struct engine_segment){.row = s->row,
+                                           .n = s->n,
+                                           .first = s->first,
+                                           .unread = s->unread,
+                                           .cache = &e->path_cache};
         memcpy(e->ids + s->row, c->g[s->request].prompt + s->first, s->n * sizeof(*e->ids));
         if (!s->whole)
             continue;
@@ -131,8 +134,7 @@ static int fill_slots(struct decoder *c, struct err *err)
         engine_pass(e, c->segments, n_segments, c->walk.rows);
         for (size_t i = 0; i < c->walk.n_steps; i++) {
             const struct walk_step *s = &c->walk.steps[i];
-            memcpy(e->hidden + s->first * width, e->xn + s->row * width,
-                   s->n * width * sizeof(real));
+            engine_keep_hidden(e, s);
             if (s->whole)
                 memcpy(c->hidden + place++ * width,
                        e->hidden + (c->walk.inputs[s->request].n - 1) * width,
@@ -214,8 +216,9 @@ int engine_generate(struct engine *e, struct score_generation *g, size_t n,
         g[i].out.n = 0;
         g[i].ended = false;
         g[i].finite = true;
-        c.walk.inputs[i] = (struct prefix_input){g[i].prompt, g[i].n};
+        c.walk.inputs[i] = (struct prefix_input){g[i].prompt, g[i].n, g[i].n - 1};
     }
+    engine_trim_path(e, c.walk.inputs, n);
     walk_start(&c.walk, &e->path);
     rc = run(&c, err);
     if (rc < 0)

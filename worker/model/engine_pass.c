@@ -3,6 +3,9 @@
  * pass go through the matrix products together; attention runs segment by segment, in order,
  * because a segment may read keys that the one before it has just stored in the same cache.
  *
+ * In the last layer only rows that are read go on after their keys and values are stored: they are
+ * moved together, and at the end back to their places.
+ *
  * Every operation computes a row from that row alone (packed_product(), attend_forward() and the
  * row-wise kernels), which makes a token's result independent of the rest of the pass. The training
  * pass (run_forward.c) computes the same equations through BLAS and need not have the same bits.
@@ -38,20 +41,26 @@ static void normalise(struct engine *e, enum tensor_role role, int layer, size_t
                     engine_width(e));
 }
 
+/* Rows of a segment that do not go on from a layer. */
+static size_t dropped(const struct engine *e, const struct engine_segment *s, int layer)
+{
+    return layer + 1 == e->cfg.layers ? s->unread : 0;
+}
+
 /* Rotates, stores and attends one segment in one layer, and copies the sequence so far to the slot
  * that goes on with it. */
 static void attend_segment(struct engine *e, const struct engine_segment *s, int layer)
 {
     struct attend_dims dims = e->dims;
-    size_t d = dims.dim, packed = (dims.heads + 2 * dims.groups) * d;
+    size_t skip = dropped(e, s, layer), d = dims.dim, packed = (dims.heads + 2 * dims.groups) * d;
     real *qkv = e->qkv + s->row * packed;
 
     dims.context = s->cache->context;
     real *cache = s->cache->at + (size_t)layer * attend_cache(&dims);
     rope_forward(qkv, e->rope + s->first * d, s->n, s->n, dims.heads + dims.groups, d, packed);
     attend_store(cache, qkv, s->n, s->first, &dims);
-    attend_forward(e->att + s->row * engine_width(e), qkv, s->n, s->first, cache, e->attention,
-                   &dims);
+    attend_forward(e->att + (s->row + skip) * engine_width(e), qkv + skip * packed, s->n - skip,
+                   s->first + skip, cache, e->attention, &dims);
     if (s->copy_to != NULL) {
         struct attend_dims to = dims;
         to.context = s->copy_to->context;
@@ -60,9 +69,39 @@ static void attend_segment(struct engine *e, const struct engine_segment *s, int
     }
 }
 
-/* x += attention(rmsnorm(x)) */
-static void attention_block(struct engine *e, const struct engine_segment *segments,
-                            size_t n_segments, size_t n, int layer)
+/* Moves the rows that go on together; returns how many they are. */
+static size_t close_up(struct engine *e, const struct engine_segment *segments, size_t n_segments,
+                       int layer)
+{
+    size_t c = engine_width(e), to = 0;
+
+    for (size_t i = 0; i < n_segments; i++) {
+        size_t skip = dropped(e, &segments[i], layer), n = segments[i].n - skip;
+        size_t from = segments[i].row + skip;
+        memmove(e->x + to * c, e->x + from * c, n * c * sizeof(real));
+        memmove(e->att + to * c, e->att + from * c, n * c * sizeof(real));
+        to += n;
+    }
+    return to;
+}
+
+/* The rows of e->xn that were moved together, n of them, back to their places. */
+static void spread(struct engine *e, const struct engine_segment *segments, size_t n_segments,
+                   size_t n)
+{
+    size_t c = engine_width(e);
+
+    for (size_t i = n_segments; i-- > 0;) {
+        const struct engine_segment *s = &segments[i];
+        size_t rows = s->n - s->unread;
+        n -= rows;
+        memmove(e->xn + (s->row + s->unread) * c, e->xn + n * c, rows * c * sizeof(real));
+    }
+}
+
+/* x += attention(rmsnorm(x)); returns the rows that go on. */
+static size_t attention_block(struct engine *e, const struct engine_segment *segments,
+                              size_t n_segments, size_t n, int layer)
 {
     size_t c = engine_width(e), packed = (e->dims.heads + 2 * e->dims.groups) * e->dims.dim;
 
@@ -70,7 +109,10 @@ static void attention_block(struct engine *e, const struct engine_segment *segme
     packed_product(e->qkv, packed, false, e->xn, weights_at(e->w, TENSOR_Q, layer), n, c, packed);
     for (size_t i = 0; i < n_segments; i++)
         attend_segment(e, &segments[i], layer);
+    if (layer + 1 == e->cfg.layers)
+        n = close_up(e, segments, n_segments, layer);
     packed_product(e->x, c, true, e->att, weights_at(e->w, TENSOR_O, layer), n, c, c);
+    return n;
 }
 
 /* out (+)= down(swiglu(gate_up(in))) */
@@ -129,11 +171,14 @@ static void ffn_block(struct engine *e, size_t n, int layer)
 void engine_pass(struct engine *e, const struct engine_segment *segments, size_t n_segments,
                  size_t n)
 {
+    size_t rows = n;
+
     assert(n <= ENGINE_CHUNK);
     embed(e, n);
     for (int layer = 0; layer < e->cfg.layers; layer++) {
-        attention_block(e, segments, n_segments, n, layer);
-        ffn_block(e, n, layer);
+        rows = attention_block(e, segments, n_segments, n, layer);
+        ffn_block(e, rows, layer);
     }
-    normalise(e, TENSOR_NORM_FINAL, -1, n);
+    normalise(e, TENSOR_NORM_FINAL, -1, rows);
+    spread(e, segments, n_segments, rows);
 }

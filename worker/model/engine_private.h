@@ -23,7 +23,8 @@ struct engine_cache {
 struct engine_segment {
     size_t row; /* its first row of the pass */
     size_t n;
-    size_t first; /* position of its first token */
+    size_t first;  /* position of its first token */
+    size_t unread; /* its first rows: only their keys and values are wanted of the last layer */
     const struct engine_cache *cache;
     const struct engine_cache *copy_to; /* receives a copy of the sequence so far; NULL: none */
 };
@@ -53,6 +54,7 @@ struct engine {
     struct engine_cache path_cache;
     struct prefix_path path;
     real *hidden; /* (context, C) of the path's tokens, normalised: the head's input */
+    bool *known;  /* (context) whether a position's hidden state was computed */
 
     /* One pass: rows N up to ENGINE_CHUNK; width C, packed W. */
     uint32_t *ids;    /* (N) */
@@ -80,7 +82,8 @@ struct engine {
 
 size_t engine_width(const struct engine *e);
 
-/* Computes e->ids through all layers; e->xn (n, C) is then what the head reads. */
+/* Computes e->ids through all layers; e->xn (n, C) is then what the head reads, but for rows that
+ * are unread. */
 void engine_pass(struct engine *e, const struct engine_segment *segments, size_t n_segments,
                  size_t n);
 
@@ -90,6 +93,11 @@ void engine_head_product(const struct engine *e, real *logits, const real *x, si
                          size_t from, size_t n);
 /* head->sums of rows 0 .. rows - 1 of x; also the logits that head->wants name. */
 void engine_head_sums(struct engine *e, const real *x, size_t rows);
+/* Shortens the path to before the first position that one of the inputs reads and that is not
+ * known, since an earlier call had no use for it. */
+void engine_trim_path(struct engine *e, const struct prefix_input *inputs, size_t n);
+/* The hidden states of a step that engine_pass() computed, for the path. */
+void engine_keep_hidden(struct engine *e, const struct walk_step *s);
 /* Everything a request wants, whose last token the path holds and e->hidden has. */
 void engine_head_take(struct engine *e, struct score_request *r);
 /* Computes the rows that wait and adds them to their requests. */

@@ -11,13 +11,13 @@
 #include "base/xalloc.h"
 #include "worker/model/engine_private.h"
 
-static void walk_requests(struct walk *w, const struct score_request *r, size_t n,
-                          const struct prefix_path *path)
+static void walk_requests(struct walk *w, const struct score_request *r, size_t n, struct engine *e)
 {
     walk_init(w, n);
     for (size_t i = 0; i < n; i++)
-        w->inputs[i] = (struct prefix_input){r[i].tokens, r[i].n - 1};
-    walk_start(w, path);
+        w->inputs[i] = (struct prefix_input){r[i].tokens, r[i].n - 1, r[i].first - 1};
+    engine_trim_path(e, w->inputs, n);
+    walk_start(w, &e->path);
 }
 
 static void run_chunk(struct engine *e, const struct walk *w, struct engine_segment *segments)
@@ -29,8 +29,11 @@ static void run_chunk(struct engine *e, const struct walk *w, struct engine_segm
         if (s->n == 0)
             continue;
         memcpy(e->ids + s->row, w->inputs[s->request].tokens + s->first, s->n * sizeof(*e->ids));
-        segments[n++] = (struct engine_segment){
-            .row = s->row, .n = s->n, .first = s->first, .cache = &e->path_cache};
+        segments[n++] = (struct engine_segment){.row = s->row,
+                                                .n = s->n,
+                                                .first = s->first,
+                                                .unread = s->unread,
+                                                .cache = &e->path_cache};
     }
     if (n > 0)
         engine_pass(e, segments, n, w->rows);
@@ -40,13 +43,11 @@ static void run_chunk(struct engine *e, const struct walk *w, struct engine_segm
  * path is theirs. */
 static void take_wanted(struct engine *e, const struct walk *w, struct score_request *r)
 {
-    size_t c = engine_width(e);
-
     for (size_t i = 0; i < w->n_steps; i++) {
         const struct walk_step *s = &w->steps[i];
         if (s->n > 0) {
             prefix_rows_leave(&e->head.rows, s->first);
-            memcpy(e->hidden + s->first * c, e->xn + s->row * c, s->n * c * sizeof(real));
+            engine_keep_hidden(e, s);
         }
         if (s->whole)
             engine_head_take(e, &r[s->request]);
@@ -74,7 +75,7 @@ int engine_score(struct engine *e, struct score_request *r, size_t n, bool (*ask
 
     if (rc < 0)
         return rc;
-    walk_requests(&w, r, n, &e->path);
+    walk_requests(&w, r, n, e);
     struct engine_segment *segments = xcalloc(n + 1, sizeof(*segments));
     while (rc == 0 && walk_next(&w, &e->path, n)) {
         run_chunk(e, &w, segments);

@@ -29,8 +29,7 @@ struct prefix_place {
     size_t index;
 };
 
-/* The length of the longest common beginning. */
-static size_t common(const uint32_t *a, size_t n_a, const uint32_t *b, size_t n_b)
+size_t prefix_common(const uint32_t *a, size_t n_a, const uint32_t *b, size_t n_b)
 {
     size_t n = n_a < n_b ? n_a : n_b, i = 0;
 
@@ -42,7 +41,7 @@ static size_t common(const uint32_t *a, size_t n_a, const uint32_t *b, size_t n_
 /* Compares two inputs that agree up to `at` and leave the path there. */
 static int compare_off_path(const struct prefix_place *a, const struct prefix_place *b, size_t at)
 {
-    size_t i = at + common(a->tokens + at, a->n - at, b->tokens + at, b->n - at);
+    size_t i = at + prefix_common(a->tokens + at, a->n - at, b->tokens + at, b->n - at);
 
     if (i < a->n && i < b->n)
         return a->tokens[i] < b->tokens[i] ? -1 : 1;
@@ -69,11 +68,11 @@ void prefix_order(const struct prefix_input *in, size_t n, const struct prefix_p
     struct prefix_place *places = xcalloc(n, sizeof(*places));
 
     for (size_t i = 0; i < n; i++)
-        places[i] =
-            (struct prefix_place){.tokens = in[i].tokens,
-                                  .n = in[i].n,
-                                  .on_path = common(in[i].tokens, in[i].n, path->tokens, path->n),
-                                  .index = i};
+        places[i] = (struct prefix_place){
+            .tokens = in[i].tokens,
+            .n = in[i].n,
+            .on_path = prefix_common(in[i].tokens, in[i].n, path->tokens, path->n),
+            .index = i};
     qsort(places, n, sizeof(*places), compare);
     for (size_t i = 0; i < n; i++)
         order[i] = places[i].index;
@@ -82,7 +81,7 @@ void prefix_order(const struct prefix_input *in, size_t n, const struct prefix_p
 
 size_t prefix_take(struct prefix_path *path, const struct prefix_input *in)
 {
-    size_t shared = common(in->tokens, in->n, path->tokens, path->n);
+    size_t shared = prefix_common(in->tokens, in->n, path->tokens, path->n);
 
     if (shared == in->n)
         return shared;

@@ -18,6 +18,7 @@
 struct prefix_input {
     const uint32_t *tokens;
     size_t n;
+    size_t read; /* the first position whose hidden state is read */
 };
 
 struct prefix_path {
@@ -35,6 +36,9 @@ struct prefix_rows {
 
 void prefix_path_init(struct prefix_path *path, size_t context);
 void prefix_path_release(struct prefix_path *path);
+
+/* The length of the longest common beginning. */
+size_t prefix_common(const uint32_t *a, size_t n_a, const uint32_t *b, size_t n_b);
 
 /* order (n): indices of the inputs. */
 void prefix_order(const struct prefix_input *in, size_t n, const struct prefix_path *path,

@@ -63,7 +63,7 @@ void score_counter_score(struct score_counter *c, const struct score_request *r,
 
     walk_init(&w, n);
     for (size_t i = 0; i < n; i++)
-        w.inputs[i] = (struct prefix_input){r[i].tokens, r[i].n - 1};
+        w.inputs[i] = (struct prefix_input){r[i].tokens, r[i].n - 1, r[i].first - 1};
     walk_start(&w, &c->path);
     while (walk_next(&w, &c->path, n))
         for (size_t i = 0; i < w.n_steps; i++) {
@@ -89,7 +89,7 @@ void score_counter_generate(struct score_counter *c, const struct score_generati
 
     walk_init(&w, n);
     for (size_t i = 0; i < n; i++) {
-        w.inputs[i] = (struct prefix_input){g[i].prompt, g[i].n};
+        w.inputs[i] = (struct prefix_input){g[i].prompt, g[i].n, g[i].n - 1};
         cost->requests++;
         cost->tokens += (double)(g[i].n + g[i].max_tokens - 1);
         cost->generated += (double)g[i].max_tokens;

@@ -15,10 +15,11 @@
 /* A request in its turn: what it adds to the path in the chunk at hand. */
 struct walk_step {
     size_t request;
-    size_t first; /* position of its first token in this chunk */
-    size_t row;   /* of the chunk */
-    size_t n;     /* 0: all of it is on the path */
-    bool whole;   /* its last token is in this chunk, or was there before */
+    size_t first;  /* position of its first token in this chunk */
+    size_t row;    /* of the chunk */
+    size_t n;      /* 0: all of it is on the path */
+    size_t unread; /* its first rows: their hidden states are read by no request */
+    bool whole;    /* its last token is in this chunk, or was there before */
 };
 
 struct walk {
@@ -32,7 +33,8 @@ struct walk {
     size_t *order;
 };
 
-/* Allocates for n inputs; walk_start() orders them after the caller has filled them in. */
+/* Allocates for n inputs; walk_start() orders them after the caller has filled them in, and lowers
+ * their `read` to what requests read that go on from them. */
 void walk_init(struct walk *w, size_t n);
 void walk_start(struct walk *w, const struct prefix_path *path);
 void walk_release(struct walk *w);

@@ -98,7 +98,7 @@ static void draw_inputs(struct prefix_input *in, uint32_t tokens[INPUTS][CONTEXT
         for (size_t t = kept; t < len; t++)
             tokens[i][t] = draw(IDS);
         tokens[i][len] = 0;
-        in[i] = (struct prefix_input){tokens[i], len};
+        in[i] = (struct prefix_input){.tokens = tokens[i], .n = len};
     }
 }
 
