@@ -13,6 +13,7 @@
 #include "base/layout/layout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "daemon/executor/shared_work.h"
 #include "daemon/shell/shell.h"
 
 struct removal {
@@ -54,6 +55,25 @@ static int remove_beside(const char *cells, struct err *err)
     return rc;
 }
 
+/* WORK/ID: stays where something else is in it. */
+static void give_up(const char *folder, const struct work_owner *owner)
+{
+    work_owner_release(folder, owner);
+    (void)rmdir(folder);
+}
+
+/* The daemon before this one was killed behind the cells, or a person has removed them. */
+static void give_up_missing(const struct removal *j)
+{
+    char *program = path_folder(j->cells);
+    char *owned = shared_work_owned(program);
+    if (owned != NULL) {
+        give_up(owned, &j->owner);
+    }
+    free(owned);
+    free(program);
+}
+
 static int remove_linked(const struct removal *j, struct err *err)
 {
     char *real = realpath(j->cells, NULL);
@@ -66,10 +86,11 @@ static int remove_linked(const struct removal *j, struct err *err)
         if ((rc = check_target(j, real, err)) == 0 &&
             (rc = work_owner_check(folder, &j->owner, false, err)) == 0 &&
             (rc = remove_beside(real, err)) == 0 && (rc = dir_remove(real, err)) == 0) {
-            work_owner_release(folder, &j->owner);
-            (void)rmdir(folder); /* WORK/ID: stays where something else is in it */
+            give_up(folder, &j->owner);
         }
         free(folder);
+    } else {
+        give_up_missing(j);
     }
     free(real);
     if (rc != 0) {

@@ -92,6 +92,9 @@ def test_what_is_gone_is_adopted(place):
     equal(owner(folder)["state"], place.path("other"), "the owner")
     place.state = place.env["PREREGD_STATE"] = place.path("other")
     place.wait_finished(60)
+    shutil.rmtree(os.path.join(folder, "cells"))  # as a removal that was killed leaves it
+    place.ctl("remove", os.path.basename(folder), "--yes-lose-it")
+    place.wait_for(lambda: not os.path.exists(folder), 30, "the mark is removed")
 
 
 def test_folders_of_before(place):
