@@ -11,6 +11,7 @@
 #include "base/files/file.h"
 #include "base/layout/layout.h"
 #include "base/log.h"
+#include "state/ownership/work_owner.h"
 #include "state/store/internal.h"
 
 /* What daemon/answers/answer_submit.c makes before row 1. */
@@ -88,32 +89,34 @@ enum folder_standing submission_standing(const char *folder)
     return n_lines > 0 ? FOLDER_ACCEPTED : empty ? FOLDER_EMPTY : FOLDER_UNFINISHED;
 }
 
-/* The folder that [run] work gave it elsewhere is empty, too. */
-static void remove_target(const char *folder)
+/* The folder that [run] work gave it elsewhere is empty, too, and is this state's own: another may
+ * have adopted it since. */
+static void remove_target(const char *state, const char *folder)
 {
     char target[4096];
+    struct work_owner own;
+    struct err ignored;
     char *cells = path_join(folder, LAYOUT_CELLS);
     ssize_t n = readlink(cells, target, sizeof(target) - 1);
     if (n > 0) {
         target[n] = '\0';
         char *above = path_folder(target);
-        if (rmdir(target) == 0) {
-            char *owner = path_join(above, LAYOUT_OWNER); /* claimed before the link was made */
-            (void)unlink(owner);
-            free(owner);
+        if (work_owner_init(&own, state, &ignored) == 0 &&
+            work_owner_check(above, &own, false, &ignored) == 0 && rmdir(target) == 0) {
+            work_owner_release(above, &own); /* claimed before the link was made */
+            (void)rmdir(above);
         }
-        (void)rmdir(above);
         free(above);
     }
     free(cells);
 }
 
-static int undo(const char *folder, struct err *err)
+static int undo(const char *state, const char *folder, struct err *err)
 {
     log_warn("state: %s was left by a submission that did not finish: it is removed; submit the "
              "program again",
              folder);
-    remove_target(folder);
+    remove_target(state, folder);
     int rc = dir_remove(folder, err);
     return rc == 0 ? 0 : err_wrap(err, "%s", folder);
 }
@@ -144,7 +147,7 @@ static int check_folder(struct store *store, const char *id, bool knows_any, str
         switch (standing) {
         case FOLDER_EMPTY: break;
         case FOLDER_UNFINISHED:
-        case FOLDER_ACCEPTED: rc = undo(folder, err); break;
+        case FOLDER_ACCEPTED: rc = undo(store->dir, folder, err); break;
         case FOLDER_RAN:
             if (!knows_any) {
                 rc = err_set(err, ERR_CORRUPT,

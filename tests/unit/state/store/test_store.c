@@ -5,6 +5,7 @@
 #include "base/files/file.h"
 #include "base/json/json.h"
 #include "base/xalloc.h"
+#include "state/ownership/work_owner.h"
 #include "state/store/internal.h"
 #include "tests/unit/check.h"
 #include "tests/unit/state/fixture.h"
@@ -692,6 +693,39 @@ static void test_submission_unfinished(void **state)
     free(folder);
 }
 
+/* The folder that [run] work gave it goes with it; one that another state has adopted stays. */
+static void test_submission_unfinished_elsewhere(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    char *folder = path_join(f->dir, "programs/cut-00000000");
+    char *link = path_join(folder, "cells");
+    char *work = path_join(f->dir, "work/cut-00000000");
+    char *cells = path_join(work, "cells");
+    char *mark = path_join(work, "owner.json");
+    struct work_owner own;
+    assert_int_equal(work_owner_init(&own, f->dir, &err), 0);
+    for (int adopted = 0; adopted <= 1; adopted++) {
+        if (adopted) { /* by a state that is not seen from here */
+            (void)snprintf(own.id, sizeof(own.id), "12345678-1234-4234-8234-123456789012");
+            (void)snprintf(own.state, sizeof(own.state), "/elsewhere");
+        }
+        assert_int_equal(dir_make(folder, 0700, &err), 0);
+        assert_int_equal(dir_make(cells, 0700, &err), 0);
+        assert_int_equal(symlink(cells, link), 0);
+        assert_int_equal(work_owner_claim(work, &own, false, &err), 0);
+        fixture_reopen(f);
+        assert_int_equal(file_kind_at(folder), FILE_ABSENT);
+        assert_int_equal(file_kind_at(mark), adopted ? FILE_REGULAR : FILE_ABSENT);
+        assert_int_equal(file_kind_at(cells), adopted ? FILE_FOLDER : FILE_ABSENT);
+    }
+    free(mark);
+    free(cells);
+    free(work);
+    free(link);
+    free(folder);
+}
+
 static void test_network_file_system(void **state)
 {
     (void)state;
@@ -732,6 +766,7 @@ int main(void)
         TEST(test_old_database_and_cut_journal),
         TEST(test_submission_cut_off),
         TEST(test_submission_unfinished),
+        TEST(test_submission_unfinished_elsewhere),
         cmocka_unit_test(test_network_file_system),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
