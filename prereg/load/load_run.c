@@ -140,6 +140,10 @@ static void load_gpus(struct load *l, const struct toml_node *t, struct stage_ru
         load_error(l, m, "a share of a GPU needs gpu_memory, such as \"20GiB\"");
     } else if (!is_whole && run->executor == EXECUTOR_SLURM) {
         load_error(l, m, "under Slurm an attempt has whole GPUs: expected a whole number");
+    } else if (run->gpu_memory_bytes > 0 && run->executor == EXECUTOR_SLURM) {
+        load_warn(l, memory,
+                  "Slurm does not know the memory of a GPU: choose nodes by partition, or by "
+                  "--constraint in options of [run.slurm]");
     }
 }
 

@@ -541,6 +541,10 @@ static const struct {
     {"slots_of_jobs", "slots = 2\n", "executor = \"slurm\"\nslots = 2\n",
      "grid.toml:40:9: warning: run.slots: it bounds attempts on this machine, and every stage runs "
      "under Slurm: use max_queued of [run.slurm]\n"},
+    {"gpu_memory_of_jobs", "[run.train]\n",
+     "[run.train]\nexecutor = \"slurm\"\ngpus = 1\ngpu_memory = \"20GiB\"\n",
+     "grid.toml:43:14: warning: run.train.gpu_memory: Slurm does not know the memory of a GPU: "
+     "choose nodes by partition, or by --constraint in options of [run.slurm]\n"},
     {"slots_of_some", "[run.train]\n", "[run.train]\nexecutor = \"slurm\"\n", ""},
     {"slurm", "slots = 2",
      "executor = \"slurm\"\n"
