@@ -273,8 +273,8 @@ void core_explanation_text(const struct core *c, const struct core_explanation *
     case WHY_RUNNING: strbuf_addf(out, "is running: attempt %u", e->attempt.no); break;
     case WHY_UNKNOWN:
         strbuf_addf(out,
-                    "may be running: attempt %u does not answer, nothing is done about it until it "
-                    "is known",
+                    "may still be running: attempt %u does not answer; nothing is done about it "
+                    "before its state is known",
                     e->attempt.no);
         break;
     case WHY_VERIFYING:
