@@ -56,6 +56,10 @@ target_compile_options(preregd_rules INTERFACE
   $<$<C_COMPILER_ID:GNU>:-Wduplicated-cond>
   $<$<C_COMPILER_ID:GNU>:-Wduplicated-branches>
   $<$<C_COMPILER_ID:Clang>:-Wno-gnu-zero-variadic-macro-arguments>)
+# The same commit gives the same bytes in every folder (docs/contributing.md): debug information and __FILE__ name files from
+# the tree's root, of which the build folder is `build`. Of two maps that match, the last one counts.
+target_compile_options(preregd_rules INTERFACE
+  -ffile-prefix-map=${CMAKE_SOURCE_DIR}=. -ffile-prefix-map=${CMAKE_BINARY_DIR}=./build)
 if(PREREGD_WERROR)
   target_compile_options(preregd_rules INTERFACE -Werror)
 endif()
