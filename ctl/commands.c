@@ -165,7 +165,8 @@ const struct ctl_command ctl_commands[] = {
     {"rerun", "CELL", "train and score one cell again, and compare",
      "From the lock, with the workers that it pins, from the beginning, beside the counted data.\n"
      "Compares metrics and digests of artifacts with what was accepted (exit 3: they differ).\n"
-     "If every stage is the same, the level is \"re-executed\" for this cell. Writes a rerun\n"
+     "If every stage is the same, the level is \"re-executed\" for this cell, or \"re-executed on\n"
+     "another processor\" if instruction set or vendor differ. Writes a rerun\n"
      "file, which export includes. Refused while scores are sealed. Needs no daemon. "
      "(docs/rerun.md)",
      CTL_JSON | CTL_PROGRAM | CTL_RERUN | CTL_OUT, 1, 1, cmd_rerun},

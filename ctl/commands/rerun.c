@@ -114,8 +114,9 @@ static bool is_same(const cJSON *file)
 static void add_level(struct strbuf *sb, const struct term *t, const cJSON *file)
 {
     const cJSON *name;
-    if (!cJSON_IsNull(json_member(file, "level"))) {
-        out_styled(sb, t, STYLE_GREEN, RERUN_LEVEL);
+    const char *level = answer_text(file, "level", NULL);
+    if (level != NULL) {
+        out_styled(sb, t, STYLE_GREEN, level);
         strbuf_adds(sb, "  every stage of this cell gave the same again\n");
     } else if (!is_same(file)) {
         strbuf_adds(sb, "not \"" RERUN_LEVEL "\": something else came out\n");

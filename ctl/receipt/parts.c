@@ -122,6 +122,7 @@ void parts_environment(struct strbuf *out, const cJSON *task)
 {
     static const char *const keys[] = {"no",  "id",   "started", "ended",   "host",  "kernel",
                                        "cpu", "core", "blas",    "threads", "worker"};
+    static const char *const added[] = {"arithmetic", "instructions"};
     const cJSON *a = NULL;
     cJSON_ArrayForEach(a, json_member(task, "attempts"))
     {
@@ -131,6 +132,11 @@ void parts_environment(struct strbuf *out, const cJSON *task)
         add_text(out, "stage", text_member(task, "stage"));
         for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
             add_value(out, keys[i], json_member(a, keys[i]));
+        }
+        for (size_t i = 0; i < ARRAY_LEN(added); i++) {
+            if (json_member(a, added[i]) != NULL) { /* else an earlier version wrote it */
+                add_value(out, added[i], json_member(a, added[i]));
+            }
         }
         strbuf_adds(out, "}\n");
     }

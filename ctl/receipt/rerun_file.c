@@ -208,7 +208,7 @@ static void add_compared(cJSON *o, const struct rerun_stage *s)
 cJSON *rerun_file_begin(const struct rerun_head *head)
 {
     cJSON *o = json_object();
-    json_put_int(o, "schema", RERUN_SCHEMA);
+    json_put_int(o, "schema", head->schema == 0 ? RERUN_SCHEMA : head->schema);
     json_put_string(o, "tool", head->tool);
     json_put_string(o, "program", head->program);
     json_put_string(o, "root", head->root);
@@ -247,6 +247,44 @@ static bool gave_any(const cJSON *stages)
     return false;
 }
 
+/* The vendor that a processor's name names; NULL if it names none of these, as in some guests. */
+static const char *vendor_of(const cJSON *environment)
+{
+    static const char *const vendors[] = {"AMD", "Intel", "Hygon", "ZHAOXIN", "VIA"};
+    const cJSON *cpu = json_member(environment, "cpu");
+    for (size_t i = 0; cJSON_IsString(cpu) && i < ARRAY_LEN(vendors); i++) {
+        if (strstr(cpu->valuestring, vendors[i]) != NULL) {
+            return vendors[i];
+        }
+    }
+    return NULL;
+}
+
+/* Whether a stage ran on another instruction set, or on a processor of another vendor. What is not
+ * known does not differ. */
+static bool ran_elsewhere(const cJSON *stage)
+{
+    const cJSON *both = json_member(stage, "environment");
+    const cJSON *sides[2] = {json_member(both, "accepted"), json_member(both, "rerun")};
+    const cJSON *sets[2] = {json_member(sides[0], "instructions"),
+                            json_member(sides[1], "instructions")};
+    const char *vendors[2] = {vendor_of(sides[0]), vendor_of(sides[1])};
+    return (cJSON_IsString(sets[0]) && cJSON_IsString(sets[1]) && !is_same(sets[0], sets[1])) ||
+           (vendors[0] != NULL && vendors[1] != NULL && strcmp(vendors[0], vendors[1]) != 0);
+}
+
+/* The level of a file whose stages are all there and the same. */
+static const char *level_of(const cJSON *file)
+{
+    const cJSON *s;
+    bool elsewhere = json_member(file, "schema")->valuedouble >= 2;
+    cJSON_ArrayForEach(s, json_member(file, "stages"))
+    {
+        elsewhere = elsewhere && ran_elsewhere(s);
+    }
+    return elsewhere ? RERUN_LEVEL_ELSEWHERE : RERUN_LEVEL;
+}
+
 void rerun_file_end(cJSON *file, const struct plan_program *p)
 {
     const cJSON *stages = json_member(file, "stages");
@@ -263,12 +301,21 @@ void rerun_file_end(cJSON *file, const struct plan_program *p)
     /* every stage, all the same, and something to compare */
     bool whole = left_out->child == NULL && all_same(stages) && gave_any(stages);
     json_put(file, "left_out", left_out);
-    json_put_string(file, "level", whole ? RERUN_LEVEL : NULL);
+    json_put_string(file, "level", whole ? level_of(file) : NULL);
 }
 
-#define N_TEXTS 5 /* the first five are texts, threads is a number */
-static const char *const environment_names[] = {"worker", "kernel", "cpu",
-                                                "blas",   "core",   "threads"};
+static const struct {
+    const char *name;
+    bool is_text; /* else a number */
+} environment_members[] = {{"worker", true},      {"kernel", true},      {"cpu", true},
+                           {"blas", true},        {"core", true},        {"threads", false},
+                           {"arithmetic", false}, {"instructions", true}};
+#define N_FIRST 6 /* of schema 1 */
+
+static bool is_of_type(const cJSON *m, size_t i)
+{
+    return environment_members[i].is_text ? cJSON_IsString(m) : cJSON_IsNumber(m);
+}
 
 /* The core of the BLAS library is derived from the name that the worker reports. */
 cJSON *rerun_environment(const cJSON *result, const cJSON *start)
@@ -284,20 +331,22 @@ cJSON *rerun_environment(const cJSON *result, const cJSON *start)
     put_value(all, "blas", blas);
     json_put_string(all, "core", core);
     put_value(all, "threads", cJSON_IsNumber(threads) ? threads : json_member(start, "threads"));
-    cJSON *o = rerun_environment_of(all);
+    put_value(all, "arithmetic", json_member(facts, "arithmetic"));
+    put_value(all, "instructions", json_member(facts, "instructions"));
+    cJSON *o = rerun_environment_of(all, RERUN_SCHEMA);
     cJSON_Delete(all);
     free(core);
     return o;
 }
 
-cJSON *rerun_environment_of(const cJSON *place)
+cJSON *rerun_environment_of(const cJSON *place, int schema)
 {
     cJSON *o = json_object();
-    for (size_t i = 0; i < ARRAY_LEN(environment_names); i++) {
-        const cJSON *m = json_member(place, environment_names[i]);
-        bool known =
-            i < N_TEXTS ? cJSON_IsString(m) && m->valuestring[0] != '\0' : cJSON_IsNumber(m);
-        put_value(o, environment_names[i], known ? m : NULL);
+    const size_t n = schema < 2 ? N_FIRST : ARRAY_LEN(environment_members);
+    for (size_t i = 0; i < n; i++) {
+        const cJSON *m = json_member(place, environment_members[i].name);
+        bool known = is_of_type(m, i) && (!cJSON_IsString(m) || m->valuestring[0] != '\0');
+        put_value(o, environment_members[i].name, known ? m : NULL);
     }
     return o;
 }
@@ -322,6 +371,7 @@ int rerun_file_head(const cJSON *file, struct rerun_head *out, struct err *err)
         return err_set(err, ERR_VERSION, "the rerun has schema %lld; this version (%s) reads %d",
                        (long long)schema, PREREGD_VERSION, RERUN_SCHEMA);
     }
+    out->schema = (int)schema;
     if (get_text(file, "tool", TOOL_MAX, &out->tool, err) != 0 ||
         json_get_string(file, "program", &out->program, err) != 0 ||
         json_get_string(file, "root", &out->root, err) != 0 ||
@@ -368,7 +418,7 @@ static int read_artifact(const cJSON *pair, cJSON *artifacts, struct err *err)
     return rc;
 }
 
-/* Exactly the six members, in their order. */
+/* Exactly the members of one of the schemas, in their order. */
 static int read_environment(const cJSON *stage, const cJSON **out, struct err *err)
 {
     const cJSON *both = NULL;
@@ -377,11 +427,14 @@ static int read_environment(const cJSON *stage, const cJSON **out, struct err *e
         return rc;
     }
     const cJSON *m = (*out)->child;
-    for (size_t i = 0; i < ARRAY_LEN(environment_names); i++, m = m->next) {
-        if (m == NULL || strcmp(m->string, environment_names[i]) != 0 ||
-            !(cJSON_IsNull(m) || (i < N_TEXTS ? cJSON_IsString(m) : cJSON_IsNumber(m)))) {
+    for (size_t i = 0; i < ARRAY_LEN(environment_members); i++, m = m->next) {
+        if (m == NULL && i == N_FIRST) {
+            return 0;
+        }
+        if (m == NULL || strcmp(m->string, environment_members[i].name) != 0 ||
+            !(cJSON_IsNull(m) || is_of_type(m, i))) {
             return err_set(err, ERR_SYNTAX, "environment.rerun has no \"%s\" in its place",
-                           environment_names[i]);
+                           environment_members[i].name);
         }
     }
     return m == NULL ? 0

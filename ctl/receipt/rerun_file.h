@@ -3,16 +3,18 @@
  * `preregctl rerun` writes such a file, export includes it, verify rebuilds it from the accepted
  * results and from the results that the file states.
  *
- *   {"schema":1,"tool":VERSION,"program":NAME,"root":HEX,"cell":NAME,"time":TEXT,
+ *   {"schema":2,"tool":VERSION,"program":NAME,"root":HEX,"cell":NAME,"time":TEXT,
  *    "stages":[{"stage":NAME,"head":HEX,"result":HEX,"same":bool,
  *      "metrics":[{"name","accepted":METRIC|null,"rerun":METRIC|null,"same":bool}],
  *      "artifacts":[{"path","accepted":HEX|null,"rerun":HEX|null,"same":bool}],
  *      "environment":{"accepted":{...},"rerun":{...},"differs":[NAME,...]}}],
- *    "left_out":[STAGE,...],"level":"re-executed"|null}
+ *    "left_out":[STAGE,...],"level":LEVEL|null}
  *
  * "head" is that of the plan which the accepted attempt was given, "result" the digest of its
- * result.json. An environment is {"worker","kernel","cpu","blas","core","threads"}, each a value
- * or null.
+ * result.json. An environment is {"worker","kernel","cpu","blas","core","threads","arithmetic",
+ * "instructions"}, each a value or null; schema 1 lacked the last two. LEVEL is RERUN_LEVEL, or
+ * since schema 2 RERUN_LEVEL_ELSEWHERE where in every stage the instruction sets or the vendors of
+ * the processors are known and differ.
  *
  * Invariants. Facts are not compared: times and memory are not part of a result. A metric without
  * a value (NaN) is the same as none, unless both sides give the same reason. The level holds when
@@ -29,10 +31,11 @@
 #include "base/err.h"
 #include "prereg/program/program.h"
 
-#define RERUN_SCHEMA    1
-#define RERUN_LEVEL     "re-executed"
-#define RERUN_BYTES_MAX ((size_t)64 << 20)
-#define RERUN_NAME_MAX  ((size_t)64) /* of the file's name, without ".json" */
+#define RERUN_SCHEMA          2
+#define RERUN_LEVEL           "re-executed"
+#define RERUN_LEVEL_ELSEWHERE "re-executed on another processor"
+#define RERUN_BYTES_MAX       ((size_t)64 << 20)
+#define RERUN_NAME_MAX        ((size_t)64) /* of the file's name, without ".json" */
 
 /* All borrowed. */
 struct rerun_head {
@@ -41,6 +44,7 @@ struct rerun_head {
     const char *root;
     const char *cell;
     const char *time;
+    int schema; /* 0: RERUN_SCHEMA */
 };
 
 /* One side of a stage: a result as its result.json says it, where the caller has seen to it that
@@ -72,10 +76,10 @@ int rerun_file_head(const cJSON *file, struct rerun_head *out, struct err *err) 
 int rerun_file_stage(const cJSON *stage, struct rerun_stage *out, cJSON **again,
                      struct err *err) MUST_CHECK;
 
-/* {"worker",...} of what a result and a shim's start.json say, or of what has all of it; each may
- * be NULL. */
+/* {"worker",...} of what a result and a shim's start.json say, or of what has all of it, in the
+ * form of a schema; each may be NULL. */
 cJSON *rerun_environment(const cJSON *result, const cJSON *start) __attribute__((returns_nonnull));
-cJSON *rerun_environment_of(const cJSON *place) __attribute__((returns_nonnull));
+cJSON *rerun_environment_of(const cJSON *place, int schema) __attribute__((returns_nonnull));
 
 /* Makes the file's name, without ".json", from a cell ("dense,seed=1") and a time. The caller
  * frees it. */

@@ -153,37 +153,54 @@ static cJSON *said_at_start(const char *folder)
     return line;
 }
 
+/* What a worker states of its environment. Texts are NULL and numbers negative if unknown. */
+struct stated_environment {
+    const char *blas;
+    const char *instructions;
+    int64_t threads;
+    int64_t arithmetic;
+};
+
 /* What a worker states replaces what is known; what it does not state stays. */
-static void take_said(const cJSON *said, const char **blas, int64_t *threads)
+static void take_said(const cJSON *from, struct stated_environment *said)
 {
-    const cJSON *b = json_member(said, "blas");
+    const cJSON *blas = json_member(from, "blas");
+    const cJSON *set = json_member(from, "instructions");
     int64_t n = 0;
     struct err ignored;
-    *blas = cJSON_IsString(b) ? b->valuestring : *blas;
-    *threads = json_get_int(said, "threads", 1, THREADS_MAX, &n, &ignored) == 0 ? n : *threads;
+    said->blas = cJSON_IsString(blas) ? blas->valuestring : said->blas;
+    said->instructions = cJSON_IsString(set) ? set->valuestring : said->instructions;
+    if (json_get_int(from, "threads", 1, THREADS_MAX, &n, &ignored) == 0) {
+        said->threads = n;
+    }
+    if (json_get_int(from, "arithmetic", 1, INT32_MAX, &n, &ignored) == 0) {
+        said->arithmetic = n;
+    }
 }
 
-/* BLAS, core and threads as the worker itself reports them, in its result or else at its start.
- * `threads` is what it was given, for a worker that reports none. */
+/* What the worker itself reports of its arithmetic, in its result or else at its start. `threads`
+ * is what it was given, for a worker that reports none. */
 static void put_said(cJSON *o, const char *folder, int64_t threads)
 {
     cJSON *result = NULL;
     struct err ignored;
-    const char *blas = NULL;
+    struct stated_environment said = {.threads = threads, .arithmetic = -1};
     char *path = path_join(folder, LAYOUT_RESULT);
     cJSON *start = said_at_start(folder);
     if (start != NULL) {
-        take_said(start, &blas, &threads);
+        take_said(start, &said);
     }
     if (json_read_file_lax(path, LAYOUT_RESULT_MAX, &result, &ignored) == 0 &&
         cJSON_IsObject(json_member(result, "facts"))) {
-        take_said(json_member(result, "facts"), &blas, &threads);
+        take_said(json_member(result, "facts"), &said);
     }
-    put_text_or_null(o, "blas", blas);
-    char *core = machine_blas_core(blas);
+    put_text_or_null(o, "blas", said.blas);
+    char *core = machine_blas_core(said.blas);
     put_text_or_null(o, "core", core);
     free(core);
-    put_count_or_null(o, "threads", threads);
+    put_count_or_null(o, "threads", said.threads);
+    put_count_or_null(o, "arithmetic", said.arithmetic);
+    put_text_or_null(o, "instructions", said.instructions);
     cJSON_Delete(start);
     cJSON_Delete(result);
     free(path);

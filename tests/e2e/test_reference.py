@@ -208,7 +208,7 @@ def test_interrupted(place):
     with open(os.path.join(place.program_folder(), "report", "provenance.json"), encoding="utf-8") as f:
         attempts = json.load(f)["apparatus"][0]["attempts"]
     for attempt in attempts:  # the one that left no result, too
-        for key in ("host", "kernel", "cpu", "blas", "core", "threads", "worker"):
+        for key in ("host", "kernel", "cpu", "blas", "core", "threads", "worker", "arithmetic", "instructions"):
             expect(attempt[key], f"where attempt {attempt['no']} ran: no {key} in {attempt}")
     last = ended(place)[-1]
     expect(last["attempt"]["resumed_from"] > 0, f"it began again at the beginning: {last}")

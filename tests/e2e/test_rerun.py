@@ -85,6 +85,25 @@ def test_the_same(place):
     equal((told["level"], [(r["cell"], r["claims"]) for r in told["reruns"]]), ("self-consistent", [(CELL, "re-executed")]), "verify")
 
 
+def test_elsewhere(place):
+    """The same on another instruction set is a level of its own, in the answer, the receipt and what verify prints."""
+    place.write("again/set", "avx512")
+    finished(place)
+    place.write("again/set", "avx2")
+    answer = place.ctl_json("rerun", CELL)
+    equal((answer["level"], [s["environment"]["differs"] for s in answer["stages"]]),
+          ("re-executed on another processor", [["instructions"]] * 2), "answer")
+    said = place.ctl("rerun", CELL).stdout
+    expect("re-executed on another processor  every stage" in said and "another instructions" in said, said)
+    receipt = place.ctl_json("export", "-o", place.path("out"))
+    told = place.ctl_json("verify", receipt["folder"])
+    equal([r["claims"] for r in told["reruns"]], ["re-executed on another processor"] * 2, "verify --json")
+    said = place.ctl("verify", receipt["folder"]).stdout
+    expect("the same came out in every stage (re-executed on another processor)" in said, said)
+    with open(os.path.join(receipt["folder"], "environment.jsonl"), encoding="utf-8") as f:
+        equal({(e["arithmetic"], e["instructions"]) for e in map(json.loads, f)}, {(2, "avx512")}, "environment.jsonl")
+
+
 def test_differs(place):
     """What differs is named with both values, exit 3, and the receipt tells it too."""
     finished(place)
@@ -210,4 +229,4 @@ def test_amended(place):
     equal([r["claims"] for r in place.ctl_json("verify", receipt["folder"])["reruns"]], ["re-executed"], "verify")
 
 
-lab.main(test_the_same, test_differs, test_drift, test_refused, test_signals, test_amended)
+lab.main(test_the_same, test_elsewhere, test_differs, test_drift, test_refused, test_signals, test_amended)

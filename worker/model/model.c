@@ -9,6 +9,7 @@
 #include "worker/model/engine.h"
 #include "worker/model/formats/import.h"
 #include "worker/nn/cpu.h"
+#include "worker/nn/product/product.h"
 
 struct model {
     struct import_source source;
@@ -146,7 +147,16 @@ const char *model_kernels_text(void)
 {
     static const char *const texts[] = {[NN_CPU_BASELINE] = "none, kernels baseline",
                                         [NN_CPU_AVX2] = "none, kernels avx2",
-                                        [NN_CPU_AVX512] = "none, kernels avx512"};
+                                        [NN_CPU_AVX512] = "none, kernels avx512",
+                                        [NN_CPU_NEON] = "none, kernels neon"};
 
     return texts[nn_cpu()];
+}
+
+struct worker_environment model_environment(int threads)
+{
+    return (struct worker_environment){.threads = threads,
+                                       .blas = model_kernels_text(),
+                                       .arithmetic = product_contract(),
+                                       .instructions = nn_cpu_text(nn_cpu())};
 }

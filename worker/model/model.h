@@ -19,6 +19,7 @@
 #include "base/files/digest.h"
 #include "worker/data/tokenizer/tokenizer.h"
 #include "worker/model/config.h"
+#include "worker/report/environment.h"
 
 struct model;
 
@@ -51,8 +52,9 @@ const char *model_tokenizer_spec(const struct model *m);
 const char *model_tokenizer_file(const struct model *m);
 struct digest model_tokenizer_digest(const struct model *m);
 
-/* What computes the answers, for the fact sheet's "blas": "none, kernels avx512". The answers'
- * bits do not depend on it. */
+/* What computes the answers: "none, kernels avx512". The answers' bits do not depend on it. */
 const char *model_kernels_text(void);
+/* The same for events and fact sheet, with that as `blas`. */
+struct worker_environment model_environment(int threads);
 
 #endif

@@ -146,12 +146,16 @@ void events_resumed(struct events *ev, int64_t step)
     say(ev, &line);
 }
 
-void events_environment(struct events *ev, int threads, const char *blas)
+void events_environment(struct events *ev, const struct worker_environment *env)
 {
     struct strbuf line = STRBUF_INIT;
 
-    strbuf_addf(&line, "{\"type\":\"environment\",\"threads\":%d,\"blas\":", threads);
-    json_add_string(&line, blas);
+    strbuf_addf(&line, "{\"type\":\"environment\",\"threads\":%d,\"blas\":", env->threads);
+    json_add_string(&line, env->blas);
+    if (env->arithmetic != 0)
+        strbuf_addf(&line, ",\"arithmetic\":%d", env->arithmetic);
+    strbuf_adds(&line, ",\"instructions\":");
+    json_add_string(&line, env->instructions);
     say(ev, &line);
 }
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "worker/report/environment.h"
 
 enum event_section { SECTION_SETUP, SECTION_STEP, SECTION_CHECKPOINT, SECTION_EVAL, SECTION_NR };
 
@@ -30,7 +31,7 @@ int events_result(const struct events *ev, struct err *err) MUST_CHECK;
 
 /* What this attempt computes with, said before anything that can fail: one that ends without a
  * result has nowhere else to say it. */
-void events_environment(struct events *ev, int threads, const char *blas);
+void events_environment(struct events *ev, const struct worker_environment *env);
 /* Says so only when the section changes. */
 void events_section(struct events *ev, enum event_section section);
 /* At most two lines a second, except the first and the last (done == total). */

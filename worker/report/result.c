@@ -159,12 +159,15 @@ int result_write(struct worker_result *r, struct err *err)
 }
 
 /* ru_maxrss is in KiB on Linux. */
-void result_fact_sheet(struct worker_result *r, int threads, const char *blas)
+void result_fact_sheet(struct worker_result *r, const struct worker_environment *env)
 {
     struct rusage usage;
 
-    result_fact(r, "threads", threads);
-    result_fact_text(r, "blas", blas);
+    result_fact(r, "threads", env->threads);
+    result_fact_text(r, "blas", env->blas);
+    if (env->arithmetic != 0)
+        result_fact(r, "arithmetic", env->arithmetic);
+    result_fact_text(r, "instructions", env->instructions);
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         result_fact(r, "peak_rss_bytes", (double)usage.ru_maxrss * 1024.0);
     else

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "base/files/digest.h"
+#include "worker/report/environment.h"
 #include "worker/report/task.h"
 
 enum worker_exit {
@@ -63,7 +64,7 @@ void result_try(struct worker_result *r, double done, double of, double seconds)
 /* Replaces result.json atomically; to be called last. */
 int result_write(struct worker_result *r, struct err *err) MUST_CHECK;
 
-/* Facts every worker gives: threads, blas (build and core name), peak_rss_bytes. */
-void result_fact_sheet(struct worker_result *r, int threads, const char *blas);
+/* Facts every worker gives: threads, blas, arithmetic (unless 0), instructions, peak_rss_bytes. */
+void result_fact_sheet(struct worker_result *r, const struct worker_environment *env);
 
 #endif

@@ -320,7 +320,8 @@ int train_run(const struct worker_task *task, struct err *err)
     if (rc < 0)
         return rc;
     product_choose(train_options_products(task), task->threads);
-    events_environment(&a.events, task->threads, product_text());
+    const struct worker_environment env = train_environment(task->threads);
+    events_environment(&a.events, &env);
     events_section(&a.events, SECTION_SETUP);
     rc = nn_threads_start(task->threads, err);
     if (rc == 0)

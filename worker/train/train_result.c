@@ -13,6 +13,7 @@
 #include "base/json/json.h"
 #include "base/xalloc.h"
 #include "worker/model/store.h"
+#include "worker/nn/cpu.h"
 #include "worker/nn/product/product.h"
 #include "worker/report/result.h"
 
@@ -244,6 +245,14 @@ static int save_model(const struct trainer *t, struct worker_result *r, struct e
     return rc == 0 ? result_artifact(r, ROUTER_LOG_FILE, err) : rc;
 }
 
+struct worker_environment train_environment(int threads)
+{
+    return (struct worker_environment){.threads = threads,
+                                       .blas = product_text(),
+                                       .arithmetic = product_contract(),
+                                       .instructions = nn_cpu_text(nn_cpu())};
+}
+
 int train_result_write(const struct trainer *t, const struct train_evaluation *last,
                        const struct worker_task *task, double seconds, struct err *err)
 {
@@ -265,7 +274,8 @@ int train_result_write(const struct trainer *t, const struct train_evaluation *l
     /* Artifacts must exist before the result that names them. */
     int rc = save_model(t, &r, err);
     /* Now that saving has had its memory: the peak is one of the facts. */
-    result_fact_sheet(&r, task->threads, product_text());
+    const struct worker_environment env = train_environment(task->threads);
+    result_fact_sheet(&r, &env);
     if (rc == 0)
         rc = result_write(&r, err);
     result_release(&r);

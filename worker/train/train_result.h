@@ -2,6 +2,7 @@
 #ifndef WORKER_TRAIN_TRAIN_RESULT_H
 #define WORKER_TRAIN_TRAIN_RESULT_H
 
+#include "worker/report/environment.h"
 #include "worker/report/task.h"
 #include "worker/train/evaluate.h"
 
@@ -13,6 +14,9 @@ void train_result_source_name(const char *metric, const char *source, char name[
 /* Names of the metrics a task yields, in order, through add(). */
 void train_result_metric_names(const struct train_options *opt,
                                void (*add)(void *ctx, const char *name), void *ctx);
+
+/* What the chosen products and kernels compute with. */
+struct worker_environment train_environment(int threads);
 
 /* Saves the model under model/ and writes result.json. `seconds` went into steps and evaluations.
  */

@@ -38,7 +38,7 @@ struct verify_answer {
     enum verify_level level;
     /* {"receipt","holds","fault":{"file","line","what","expected","found"}|null,"level",
      *  "sentence","program","root","head","records","kind","outcome","tool":{"made","verified"},
-     * "counts":{...},"reruns":[{"file","cell","time","claims":"re-executed"|null,"differs":[STAGE],
+     * "counts":{...},"reruns":[{"file","cell","time","claims":LEVEL|null,"differs":[STAGE],
      *  "left_out":[STAGE]}],"established":[TEXT...],"claimed":[TEXT...],"not_shown":[TEXT...]} */
     cJSON *json;
 };

@@ -10,7 +10,9 @@
 /* What a result reports about where it was made, to be compared with provenance.json. */
 struct place_of_result {
     const char *blas; /* NULL: it does not say */
-    int64_t threads;  /* -1 likewise */
+    const char *instructions;
+    int64_t threads; /* -1 likewise */
+    int64_t arithmetic;
 };
 
 /* What the accepted results of one cell state as their artifacts: digests, per stage. */

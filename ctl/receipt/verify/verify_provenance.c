@@ -69,27 +69,49 @@ static int check_members(struct verifying *v, const char *at, const cJSON *expec
     return rc;
 }
 
-/* BLAS and threads of the accepted attempt must be those that its result reports. */
+/* One text of the accepted attempt; what either side does not state is not compared. */
+static int check_text(struct verifying *v, const char *path, const char *expected,
+                      const cJSON *found)
+{
+    return expected == NULL || !cJSON_IsString(found) || strcmp(expected, found->valuestring) == 0
+               ? 0
+               : err_differs(v->err, path, expected, found->valuestring);
+}
+
+/* The same of a number; negative: not stated. */
+static int check_number(struct verifying *v, const char *path, int64_t expected, const cJSON *found)
+{
+    char texts[2][JSON_NUMBER_MAX];
+    if (expected < 0 || !cJSON_IsNumber(found) || (double)expected == found->valuedouble) {
+        return 0;
+    }
+    json_number_text((double)expected, texts[0]);
+    json_number_text(found->valuedouble, texts[1]);
+    return err_differs(v->err, path, texts[0], texts[1]);
+}
+
+/* The environment of the accepted attempt must be what its result reports of it. */
 static int check_place(struct verifying *v, const char *at, size_t task, const cJSON *attempt)
 {
     const struct place_of_result *p = &v->places[task];
-    const cJSON *blas = json_member(attempt, "blas");
-    const cJSON *threads = json_member(attempt, "threads");
-    char *path = NULL;
+    const struct {
+        const char *name;
+        const char *text;
+        int64_t number; /* without a text */
+    } members[] = {{"blas", p->blas, -1},
+                   {"threads", NULL, p->threads},
+                   {"arithmetic", NULL, p->arithmetic},
+                   {"instructions", p->instructions, -1}};
     int rc = 0;
-    if (p->blas != NULL && cJSON_IsString(blas) && strcmp(p->blas, blas->valuestring) != 0) {
-        path = xasprintf("%s.blas is not what the result says", at);
-        rc = err_differs(v->err, path, p->blas, blas->valuestring);
-    } else if (p->threads >= 0 && cJSON_IsNumber(threads) &&
-               (double)p->threads != threads->valuedouble) {
-        char found[JSON_NUMBER_MAX];
-        char expected[JSON_NUMBER_MAX];
-        json_number_text((double)p->threads, expected);
-        json_number_text(threads->valuedouble, found);
-        path = xasprintf("%s.threads is not what the result says", at);
-        rc = err_differs(v->err, path, expected, found);
+    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(members); i++) {
+        const cJSON *found = json_member(attempt, members[i].name);
+        char *path = xasprintf("%s.%s is not what the result says", at, members[i].name);
+        rc = check_text(v, path, members[i].text, found);
+        if (rc == 0) {
+            rc = check_number(v, path, members[i].number, found);
+        }
+        free(path);
     }
-    free(path);
     return rc;
 }
 

@@ -20,22 +20,36 @@
 
 /* ---- executed programs ---- */
 
-/* Keeps BLAS and threads of a result for verify_provenance(). Equal names share their memory. */
+/* A text of a result; the memory of `before` if that is equal, as in most. NULL: not a text. */
+static const char *keep_text(struct verifying *v, const cJSON *text, const char *before)
+{
+    if (!cJSON_IsString(text)) {
+        return NULL;
+    }
+    return before != NULL && strcmp(before, text->valuestring) == 0
+               ? before
+               : arena_strdup(&v->arena, text->valuestring);
+}
+
+/* A whole number from 1 to max; -1 for all else. */
+static int64_t keep_number(const cJSON *facts, const char *key, int64_t max)
+{
+    struct err ignored;
+    int64_t n = 0;
+    return json_get_int(facts, key, 1, max, &n, &ignored) == 0 ? n : -1;
+}
+
+/* Keeps what a result states of its environment for verify_provenance(). */
 static void keep_place(struct verifying *v, size_t task, const cJSON *result)
 {
+    static const struct place_of_result none;
     const cJSON *facts = json_member(result, "facts");
-    const cJSON *blas = json_member(facts, "blas");
+    const struct place_of_result *before = task == 0 ? &none : &v->places[task - 1];
     struct place_of_result *p = &v->places[task];
-    int64_t threads = 0;
-    struct err ignored;
-    bool believed = json_get_int(facts, "threads", 1, THREADS_MAX, &threads, &ignored) == 0;
-    p->threads = believed ? threads : -1;
-    if (cJSON_IsString(blas)) { /* most say the same */
-        const char *before = task == 0 ? NULL : v->places[task - 1].blas;
-        p->blas = before != NULL && strcmp(before, blas->valuestring) == 0
-                      ? before
-                      : arena_strdup(&v->arena, blas->valuestring);
-    }
+    p->threads = keep_number(facts, "threads", THREADS_MAX);
+    p->arithmetic = keep_number(facts, "arithmetic", INT32_MAX);
+    p->blas = keep_text(v, json_member(facts, "blas"), before->blas);
+    p->instructions = keep_text(v, json_member(facts, "instructions"), before->instructions);
 }
 
 /* Checks a result's digest against the journal, parses it, and adds it to the evidence. */

@@ -116,6 +116,7 @@ static bool is_head(const struct verifying *v, const char *head)
 static int add_stage(struct rerun_reading *r, size_t cell, const cJSON *stage, size_t *next,
                      cJSON *expected)
 {
+    const int schema = (int)json_member(expected, "schema")->valuedouble;
     struct verifying *v = r->v;
     struct rerun_stage s = {0};
     char hex[DIGEST_HEX_SIZE];
@@ -141,7 +142,7 @@ static int add_stage(struct rerun_reading *r, size_t cell, const cJSON *stage, s
         goto out;
     }
     *next = i + 1;
-    place = rerun_environment_of(r->places[i]);
+    place = rerun_environment_of(r->places[i], schema);
     digest_hex(&v->history.tasks[cell * v->program->n_stages + i].result, hex);
     s.digest = hex;
     s.accepted = (struct rerun_side){r->results[i], place};
@@ -335,12 +336,11 @@ static int read_records(struct rerun_reading *r)
 static void say_one(struct verifying *v, const cJSON *o)
 {
     const cJSON *differs = json_member(o, "differs");
-    const bool whole = text_of(o, "claims") != NULL;
-    char *what =
-        differs->child != NULL
-            ? xasprintf("something else came out, first in %s", differs->child->valuestring)
-            : xstrdup(whole ? "the same came out in every stage (" RERUN_LEVEL ")"
-                            : "the same came out as far as it went");
+    const char *level = text_of(o, "claims");
+    char *what = differs->child != NULL ? xasprintf("something else came out, first in %s",
+                                                    differs->child->valuestring)
+                 : level != NULL        ? xasprintf("the same came out in every stage (%s)", level)
+                                        : xstrdup("the same came out as far as it went");
     char *text = xasprintf("%s: %s ran again at %s, and %s.", text_of(o, "file"),
                            text_of(o, "cell"), text_of(o, "time"), what);
     json_push_string(v->claimed, text);

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """A worker whose first run is what its params say, and whose later ones are what the files in its folder of gates say: `chance`
-(something else comes out), `broken` (it fails), `slow` (it does not end, and says its number in `slow.pid`). It starts when
+(something else comes out), `broken` (it fails), `set` (the instruction set that it
+states), `slow` (it does not end, and says its number in `slow.pid`). It starts when
 `<stage>.go` is there."""
 
 import hashlib
@@ -40,7 +41,11 @@ def main():
     metrics = {"acc": {"value": int(digest[:4], 16) / 65536, "n": 100}, "late": {"value": None, "why": "not_reached"}}
     if chance:
         metrics["turn\u202e\u009b31m"] = {"value": 1}
-    result = {"protocol": 1, "attempt": task["attempt"], "metrics": metrics, "facts": {"threads": 1, "at": time.time()}, "read": {},
+    facts = {"threads": 1, "at": time.time()}
+    if os.path.exists(os.path.join(gates, "set")):
+        with open(os.path.join(gates, "set"), encoding="utf-8") as f:
+            facts.update(arithmetic=2, instructions=f.read())
+    result = {"protocol": 1, "attempt": task["attempt"], "metrics": metrics, "facts": facts, "read": {},
               "artifacts": [{"path": "weights", "sha256": digest, "bytes": len(weights)}]}
     for name in task["data"]:
         result["read"][name] = task["data"][name]["sha256"]

@@ -205,6 +205,7 @@ struct machine {
     const char *kernel;
     const char *blas;
     const char *core;
+    const char *instructions;
     const char *worker;
     double threads;
     size_t n;
@@ -244,6 +245,7 @@ static struct machine machine_of(struct arena *a, const cJSON *attempt)
                             .kernel = member_or(attempt, "kernel", FMT_NONE),
                             .blas = member_or(attempt, "blas", FMT_NONE),
                             .core = member_or(attempt, "core", FMT_NONE),
+                            .instructions = member_or(attempt, "instructions", FMT_NONE),
                             .worker = member_or(attempt, "worker", FMT_NONE),
                             .threads = member_number(attempt, "threads")};
 }
@@ -254,7 +256,8 @@ static bool same_machine(const struct machine *a, const struct machine *b)
     bool same_threads = a->threads == b->threads || (isnan(a->threads) && isnan(b->threads));
     return same_threads && strcmp(a->host, b->host) == 0 && strcmp(a->cpu, b->cpu) == 0 &&
            strcmp(a->kernel, b->kernel) == 0 && strcmp(a->blas, b->blas) == 0 &&
-           strcmp(a->core, b->core) == 0 && strcmp(a->worker, b->worker) == 0;
+           strcmp(a->core, b->core) == 0 && strcmp(a->instructions, b->instructions) == 0 &&
+           strcmp(a->worker, b->worker) == 0;
 }
 
 struct machines {
@@ -322,14 +325,19 @@ static void see_attempt(struct arena *a, struct machines *all, const cJSON *atte
     }
 }
 
-/* The core is named only if the name of the library does not contain it. */
+/* Core and instruction set are named only if what is before them does not contain them. */
 static void library_cell(const struct doc_slot *s)
 {
     const struct machine *machine = s->row;
-    const bool has_core = strcmp(machine->core, FMT_NONE) != 0;
-    s->cell->text = has_core && strstr(machine->blas, machine->core) == NULL
-                        ? arena_printf(s->arena, "%s, core %s", machine->blas, machine->core)
-                        : machine->blas;
+    const char *text = machine->blas;
+    if (strcmp(machine->core, FMT_NONE) != 0 && strstr(text, machine->core) == NULL) {
+        text = arena_printf(s->arena, "%s, core %s", text, machine->core);
+    }
+    if (strcmp(machine->instructions, FMT_NONE) != 0 &&
+        strstr(text, machine->instructions) == NULL) {
+        text = arena_printf(s->arena, "%s, %s", text, machine->instructions);
+    }
+    s->cell->text = text;
 }
 
 static void worker_cell(const struct doc_slot *s)

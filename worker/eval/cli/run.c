@@ -202,7 +202,8 @@ int eval_run(const struct worker_task *task, struct err *err)
         evaluation_release(&e);
         return rc;
     }
-    events_environment(&e.events, SCORE_THREADS, model_kernels_text());
+    const struct worker_environment env = model_environment(SCORE_THREADS);
+    events_environment(&e.events, &env);
     events_section(&e.events, SECTION_SETUP);
     rc = run(&e, err);
     if (rc == ERR_REFUSED)

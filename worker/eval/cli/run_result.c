@@ -53,7 +53,8 @@ static void put_facts(struct worker_result *r, const struct eval_session *e)
     result_fact(r, "distinct_tokens", e->cost.distinct_tokens);
     result_fact(r, "seconds", e->seconds);
     result_fact(r, "cpu_seconds", e->cpu_seconds);
-    result_fact_sheet(r, SCORE_THREADS, model_kernels_text());
+    const struct worker_environment env = model_environment(SCORE_THREADS);
+    result_fact_sheet(r, &env);
 }
 
 int eval_write_result(struct eval_session *e, struct err *err)

@@ -51,6 +51,11 @@ const char *product_text(void)
                                        : "fixed products, contract " CONTRACT_VERSION_TEXT;
 }
 
+int product_contract(void)
+{
+    return chosen == PRODUCTS_OPENBLAS ? 0 : CONTRACT_VERSION;
+}
+
 static size_t min_size(size_t a, size_t b)
 {
     return a < b ? a : b;

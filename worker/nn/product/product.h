@@ -21,6 +21,8 @@ void product_choose(enum product_kind kind, int threads);
 /* What decides the bytes of a result: "fixed products, contract 2", or OpenBLAS's build and core.
  */
 const char *product_text(void);
+/* The version of the contract in docs/arithmetic.md that holds for them; 0 with OpenBLAS. */
+int product_contract(void);
 
 /* PRODUCT_BFLOAT16 rounds both operands to bfloat16 and adds in float32, in the order of
  * worker/nn/product/bfloat16.h. OpenBLAS computes in float32 whatever is asked for. */

@@ -146,7 +146,8 @@ static char *result_text(const struct maker *k, size_t task, const char *attempt
         strbuf_addf(&s, "%s\n    \"acc%zu\": {\"value\": 0.%zu, \"n\": 100, \"se\": 0.045}",
                     m == 0 ? "" : ",", m, 31 + (cell * 7 + stage * 3 + m * 5) % 40);
     }
-    strbuf_adds(&s, "},\n  \"facts\": {\"threads\": 1, \"blas\": \"" BLAS "\"}");
+    strbuf_adds(&s, "},\n  \"facts\": {\"threads\": 1, \"blas\": \"" BLAS "\", \"arithmetic\": 2, "
+                    "\"instructions\": \"" FIXTURE_INSTRUCTIONS "\"}");
     if (stage == 0) {
         strbuf_addf(&s,
                     ",\n  \"artifacts\": [{\"path\": \"model/model.bin\", \"sha256\": "
@@ -315,6 +316,8 @@ static cJSON *attempt_json(const struct attempt_row *a, const char *worker)
     json_put_string(o, "cpu", "AMD EPYC");
     json_put_string(o, "blas", a->cause == CAUSE_NONE ? BLAS : NULL);
     put_count(o, "threads", a->cause == CAUSE_NONE ? 1 : -1);
+    put_count(o, "arithmetic", a->cause == CAUSE_NONE ? 2 : -1);
+    json_put_string(o, "instructions", a->cause == CAUSE_NONE ? FIXTURE_INSTRUCTIONS : NULL);
     json_put_string(o, "kernel", "Linux 6.1");
     json_put_string(o, "worker", worker);
     put_count(o, "max_rss_bytes", a->max_rss_bytes);

@@ -9,6 +9,8 @@
 
 #include "base/err.h"
 
+#define FIXTURE_INSTRUCTIONS "avx512" /* of every accepted attempt */
+
 struct fixture {
     size_t n_seeds;        /* two cells each */
     size_t n_evals;        /* stages after train */

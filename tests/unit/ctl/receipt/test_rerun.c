@@ -29,7 +29,7 @@ static cJSON *parse(const char *text)
 
 static cJSON *compared(const char *accepted, const char *again)
 {
-    const struct rerun_head head = {"0", "p", "r", "c", "t"};
+    const struct rerun_head head = {"0", "p", "r", "c", "t", 0};
     cJSON *file = rerun_file_begin(&head);
     cJSON *a = parse(accepted);
     cJSON *b = parse(again);
@@ -103,14 +103,15 @@ static void test_compare(void **state)
 
 static void test_environment(void **state)
 {
-    const struct rerun_head head = {"0", "p", "r", "c", "t"};
-    cJSON *result = parse("{\"facts\":{\"threads\":1,\"blas\":\"OpenBLAS 0.3, core Haswell\"}}");
+    const struct rerun_head head = {"0", "p", "r", "c", "t", 0};
+    cJSON *result = parse("{\"facts\":{\"threads\":1,\"blas\":\"OpenBLAS 0.3, core Haswell\","
+                          "\"arithmetic\":2,\"instructions\":\"avx512\"}}");
     cJSON *start =
         parse("{\"cpu\":\"A\",\"kernel\":\"\",\"worker\":\"w\",\"threads\":8,\"host\":\"h\"}");
     cJSON *a = rerun_environment(result, start);
     cJSON *b =
         parse("{\"worker\":\"w\",\"kernel\":\"K\",\"cpu\":\"B\",\"blas\":null,\"core\":\"Zen\","
-              "\"threads\":2}");
+              "\"threads\":2,\"arithmetic\":2,\"instructions\":\"avx2\"}");
     cJSON *file = rerun_file_begin(&head);
     (void)state;
     rerun_file_add(file, &(struct rerun_stage){.name = "s",
@@ -123,9 +124,11 @@ static void test_environment(void **state)
     assert_string_equal(
         text,
         "{\"accepted\":{\"worker\":\"w\",\"kernel\":null,\"cpu\":\"A\",\"blas\":\"OpenBLAS 0.3, "
-        "core Haswell\",\"core\":\"Haswell\",\"threads\":1},\"rerun\":{\"worker\":\"w\","
-        "\"kernel\":\"K\",\"cpu\":\"B\",\"blas\":null,\"core\":\"Zen\",\"threads\":2},"
-        "\"differs\":[\"cpu\",\"core\",\"threads\"]}");
+        "core Haswell\",\"core\":\"Haswell\",\"threads\":1,\"arithmetic\":2,"
+        "\"instructions\":\"avx512\"},\"rerun\":{\"worker\":\"w\","
+        "\"kernel\":\"K\",\"cpu\":\"B\",\"blas\":null,\"core\":\"Zen\",\"threads\":2,"
+        "\"arithmetic\":2,\"instructions\":\"avx2\"},"
+        "\"differs\":[\"cpu\",\"core\",\"threads\",\"instructions\"]}");
     free(text);
     cJSON_Delete(file);
     cJSON_Delete(a);
@@ -168,6 +171,8 @@ struct world {
     struct plan_program *program;
     struct lock *lock;
     cJSON *provenance;
+    int schema;            /* of the rerun files */
+    const char *elsewhere; /* the instruction set of reruns; NULL: that of the accepted attempt */
 };
 
 static cJSON *read_json(const char *folder, const char *name)
@@ -184,6 +189,7 @@ static int set_up(void **state)
 {
     static const struct fixture f = {.n_seeds = 2, .n_evals = 2, .n_metrics = 2};
     struct world *w = xcalloc(1, sizeof(*w));
+    w->schema = RERUN_SCHEMA;
     struct err err = {0};
     struct diag diag;
     w->folder = scratch_make();
@@ -229,7 +235,14 @@ static void put_stage(const struct world *w, cJSON *file, size_t i, change_fn *c
         cJSON_GetArrayItem(json_member(w->provenance, "tasks"), (int)(p->n_stages + i));
     cJSON *was = read_json(w->folder_of_program, name);
     cJSON *now = json_copy(was);
-    cJSON *place = rerun_environment_of(json_member(task, "attempts")->child);
+    cJSON *place = rerun_environment_of(json_member(task, "attempts")->child, w->schema);
+    cJSON *there = json_copy(place);
+    if (w->elsewhere != NULL && w->schema > 1) {
+        cJSON_DeleteItemFromObjectCaseSensitive(there, "instructions");
+        json_put_string(there, "instructions", w->elsewhere);
+    } else if (w->elsewhere != NULL) { /* of another vendor, which schema 1 made nothing of */
+        cJSON_SetValuestring(cJSON_GetObjectItemCaseSensitive(there, "cpu"), "VIA C3");
+    }
     assert_int_equal(digest_file(path, &d, NULL, &err), 0);
     digest_hex(&d, hex);
     if (change != NULL) {
@@ -239,7 +252,8 @@ static void put_stage(const struct world *w, cJSON *file, size_t i, change_fn *c
                                                .head = w->lock->root,
                                                .digest = hex,
                                                .accepted = {was, place},
-                                               .again = {now, place}});
+                                               .again = {now, there}});
+    cJSON_Delete(there);
     cJSON_Delete(place);
     cJSON_Delete(now);
     cJSON_Delete(was);
@@ -250,8 +264,8 @@ static void put_stage(const struct world *w, cJSON *file, size_t i, change_fn *c
 static cJSON *begin_rerun(const struct world *w)
 {
     const struct plan_program *p = w->program;
-    const struct rerun_head head = {"0.1.0", p->name, w->lock->root, p->cells[1].name,
-                                    "2099-01-01T00:00:00.000Z"};
+    const struct rerun_head head = {
+        "0.1.0", p->name, w->lock->root, p->cells[1].name, "2099-01-01T00:00:00.000Z", w->schema};
     return rerun_file_begin(&head);
 }
 
@@ -365,6 +379,28 @@ static void test_claims(void **state)
                  "\"left_out\":[]}");
 }
 
+/* Another instruction set in every stage is a level of its own; a file of schema 1 stays valid and
+ * does not reach it. */
+static void test_elsewhere(void **state)
+{
+    struct world *w = *state;
+    w->elsewhere = "avx2";
+    expect_claim(w, rerun_of(w, SIZE_MAX, NULL),
+                 "{\"file\":\"reruns/a.json\",\"claims\":\"re-executed on another processor\","
+                 "\"differs\":[],\"left_out\":[]}");
+    w->elsewhere = FIXTURE_INSTRUCTIONS;
+    expect_claim(w, rerun_of(w, SIZE_MAX, NULL),
+                 "{\"file\":\"reruns/a.json\",\"claims\":\"re-executed\",\"differs\":[],"
+                 "\"left_out\":[]}");
+    w->elsewhere = "avx2";
+    w->schema = 1;
+    expect_claim(w, rerun_of(w, SIZE_MAX, NULL),
+                 "{\"file\":\"reruns/a.json\",\"claims\":\"re-executed\",\"differs\":[],"
+                 "\"left_out\":[]}");
+    w->elsewhere = NULL;
+    w->schema = RERUN_SCHEMA;
+}
+
 /* ---- somebody changed it, and the sums after it ---- */
 
 static void sum_again(const char *folder)
@@ -417,8 +453,9 @@ static void test_changed(void **state)
         const char *to;
         int code;
     } rows[] = {
-        {"\"schema\": 1", "\"schema\": 2", ERR_VERSION},
-        {"\"schema\": 1", "\"schema\": 0", ERR_LOCK},
+        {"\"schema\": 2", "\"schema\": 3", ERR_VERSION},
+        {"\"schema\": 2", "\"schema\": 1", ERR_LOCK}, /* which has shorter environments */
+        {"\"schema\": 2", "\"schema\": 0", ERR_LOCK},
         {"\"tool\": \"0.1.0\"", "\"tool\": 1", ERR_LOCK},
         {"\"program\": \"", "\"program\": \"x", ERR_LOCK},
         {"\"root\": \"", "\"root\": \"0", ERR_LOCK},
@@ -442,7 +479,7 @@ static void test_changed(void **state)
         {"\"left_out\": []", "\"left_out\": [\"e0\"]", ERR_LOCK},
         {"\"level\": \"re-executed\"", "\"level\": null", ERR_LOCK},
         {"\"level\": \"re-executed\"", "\"level\": \"re-executed\",\n  \"more\": 1", ERR_LOCK},
-        {"\"schema\": 1,", "\"schema\": 1, ", ERR_LOCK}, /* blanks */
+        {"\"schema\": 2,", "\"schema\": 2, ", ERR_LOCK}, /* blanks */
         {"{", "", ERR_LOCK},
         {"{", "[", ERR_LOCK},
     };
@@ -559,10 +596,11 @@ static void test_leftovers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compare), cmocka_unit_test(test_environment),
-        cmocka_unit_test(test_names),   cmocka_unit_test(test_claims),
-        cmocka_unit_test(test_changed), cmocka_unit_test(test_forged_claim),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_leftovers),
+        cmocka_unit_test(test_compare),      cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_names),        cmocka_unit_test(test_claims),
+        cmocka_unit_test(test_elsewhere),    cmocka_unit_test(test_changed),
+        cmocka_unit_test(test_forged_claim), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_leftovers),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -382,8 +382,9 @@ static void test_what_the_lock_and_the_provenance_may_hold(void **state)
          "[{\"cell\":\"arch=dense,lr=0.001,seed=42\",\"stage\":\"train\",\"end\":\"done\","
          "\"cause\":null,\"attempts\":[{\"no\":1,\"host\":\"h\",\"cpu\":\"c\",\"kernel\":\"Linux "
          "6.1\",\"blas\":\"OpenBLAS\",\"core\":\"Haswell\",\"threads\":2,\"worker\":"
-         "\"0123456789abcdef\"},{\"no\":2,\"host\":\"other\",\"threads\":null}]}]",
-         {"Linux 6.1", "OpenBLAS, core Haswell", "0123456789a\xe2\x80\xa6"}},
+         "\"0123456789abcdef\",\"instructions\":\"avx2\"},{\"no\":2,\"host\":\"other\",\"threads\":"
+         "null}]}]",
+         {"Linux 6.1", "OpenBLAS, core Haswell, avx2", "0123456789a\xe2\x80\xa6"}},
         {"report/provenance.json",
          "apparatus",
          "[]",

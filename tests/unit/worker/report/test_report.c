@@ -87,7 +87,9 @@ static void test_events(void **state)
 {
     (void)state;
     static const char expected[] =
-        "{\"type\":\"environment\",\"threads\":2,\"blas\":\"Some \\\"BLAS\\\"\"}\n"
+        "{\"type\":\"environment\",\"threads\":2,\"blas\":\"Some \\\"BLAS\\\"\","
+        "\"arithmetic\":2,\"instructions\":\"avx2\"}\n"
+        "{\"type\":\"environment\",\"threads\":1,\"blas\":\"B\",\"instructions\":\"neon\"}\n"
         "{\"type\":\"section\",\"name\":\"setup\"}\n"
         "{\"type\":\"section\",\"name\":\"step\"}\n"
         "{\"type\":\"progress\",\"done\":1,\"total\":9,\"unit\":\"step\"}\n"
@@ -104,7 +106,8 @@ static void test_events(void **state)
 
     assert_int_equal(setenv("PREREG_EVENTS", "events.jsonl", 1), 0);
     assert_int_equal(events_open(&ev, &err), 0);
-    events_environment(&ev, 2, "Some \"BLAS\"");
+    events_environment(&ev, &(struct worker_environment){2, "Some \"BLAS\"", 2, "avx2"});
+    events_environment(&ev, &(struct worker_environment){1, "B", 0, "neon"});
     events_section(&ev, SECTION_SETUP);
     events_section(&ev, SECTION_STEP);
     events_section(&ev, SECTION_STEP);
