@@ -250,6 +250,8 @@ static void put_budgets(cJSON *o, const struct hosted *h, uint32_t task)
     json_put(o, "budgets", budgets);
 }
 
+#define PLACES_READ_MAX 16 /* of the newest attempts: their files are read on the loop */
+
 struct attempts_list {
     const struct shell *shell;
     const struct hosted *hosted;
@@ -298,7 +300,8 @@ static int push_attempt(void *ctx, uint32_t task, const struct attempt_row *a, s
         put_file(o, "events", folder, LAYOUT_EVENTS);
     } else {
         put_ending(o, a);
-        placement_put(o, l->shell, folder, a);
+        const bool is_recent = l->hosted->tasks[task].n_attempts < a->no + PLACES_READ_MAX;
+        placement_put(o, l->shell, is_recent ? folder : NULL, a);
     }
     json_put_bool(o, "live", a->state != ATTEMPT_ENDED);
     if (l->files) {

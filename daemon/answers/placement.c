@@ -70,7 +70,7 @@ void placement_put(cJSON *o, const struct shell *sh, const char *folder,
     struct heartbeat beat;
     struct err ignored;
     const bool elsewhere = a->placement.executor != EXECUTOR_LOCAL;
-    const bool has_files = a->state != ATTEMPT_STARTING;
+    const bool has_files = folder != NULL && a->state != ATTEMPT_STARTING;
     const bool asks = elsewhere && has_files && a->placement.gpu_thousandths > 0;
     const bool known = elsewhere && has_files && heartbeat_read(folder, &beat, &ignored) == 0;
     json_put_string(o, "executor", executor_kind_name(a->placement.executor));

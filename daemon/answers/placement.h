@@ -11,7 +11,8 @@
 cJSON *placement_gpus(const struct shell *sh, const char *uuids);
 
 /* Adds "executor", "gpus", "node" and "job" of an attempt. What another scheduler gave it is in its
- * folder, which is not read while it may wait in a queue. Blocking, two small files. */
+ * folder, which is not read while it may wait in a queue. Blocking, two small files; NULL for the
+ * folder: neither is read. */
 void placement_put(cJSON *o, const struct shell *sh, const char *folder,
                    const struct attempt_row *a);
 
