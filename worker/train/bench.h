@@ -1,11 +1,11 @@
 /*
  * prereg-train --bench: how fast this machine trains a given model, and where the time goes.
  *
- * No data are needed: the tokens are random. Rounds alternate between one training step, one pass
- * over the matrix products that a step is made of, and the machine's two limits, so all meet the
- * same machine. The step's rate counts the model's own operations (docs/models.md) and nothing that
- * is computed twice. With one thread the shares are of processor time, so that a machine with other
- * work does not blur them.
+ * No data are needed: the tokens are random. Rounds alternate between one training step and one
+ * pass over the matrix products that a step is made of, so both meet the same machine; its two
+ * limits are measured right after. The step's rate counts the model's own operations
+ * (docs/models.md) and nothing that is computed twice. With one thread the shares are of processor
+ * time, so that a machine with other work does not blur them.
  */
 #ifndef WORKER_TRAIN_BENCH_H
 #define WORKER_TRAIN_BENCH_H
