@@ -21,7 +21,6 @@ enum {
     OPT_STATE = 256,
     OPT_NO_RUN,
     OPT_EXPLAIN,
-    OPT_REASON,
     OPT_KILL,
     OPT_REPLACE,
     OPT_DRY_RUN,

@@ -22,8 +22,6 @@
 #include "prereg/task/task.h"
 #include "state/store/store.h"
 
-#define SMALL_BYTES_MAX ((size_t)16 << 20)
-
 /* ---- plan and lock ---- */
 
 /* Where the program was submitted from: relative paths of its plan start there. */

@@ -209,28 +209,6 @@ void out_table(struct strbuf *sb, const struct term *t, const cJSON *rows,
     free(table.widths);
 }
 
-/* Values begin in one column, two spaces after the longest heading. */
-void out_fields(struct strbuf *sb, const struct term *t, const cJSON *object,
-                const struct out_column *fields, size_t n_fields)
-{
-    size_t width = 0;
-    for (size_t i = 0; i < n_fields; i++) {
-        size_t columns = text_columns(fields[i].heading);
-        width = columns > width ? columns : width;
-    }
-    for (size_t i = 0; i < n_fields; i++) {
-        struct out_field heading = {
-            .text = fields[i].heading, .style = STYLE_DIM, .width = width + 2};
-        add_field(sb, t, &heading);
-        struct strbuf text = STRBUF_INIT;
-        member_text(&text, t, json_member(object, fields[i].key), fields[i].kind);
-        enum style style = fields[i].kind == OUT_STATE ? out_state_style(text.buf) : STYLE_NONE;
-        out_styled(sb, t, style, text.buf);
-        strbuf_addc(sb, '\n');
-        strbuf_release(&text);
-    }
-}
-
 void out_text(const struct strbuf *sb)
 {
     terminal_text(stdout, sb->buf, sb->len, isatty(STDOUT_FILENO) == 1);

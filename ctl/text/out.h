@@ -61,9 +61,6 @@ void out_line(struct strbuf *sb, const char *text);
 /* One line per element of `rows`, under headings; the last column is not padded. */
 void out_table(struct strbuf *sb, const struct term *t, const cJSON *rows,
                const struct out_column *columns, size_t n_columns);
-/* "name: value" lines of an object's members. */
-void out_fields(struct strbuf *sb, const struct term *t, const cJSON *object,
-                const struct out_column *fields, size_t n_fields);
 
 /* The colour of a task's state; STYLE_NONE for unknown words. */
 enum style out_state_style(const char *state);

@@ -50,12 +50,6 @@ int store_stmt(struct store *store, enum stmt which, sqlite3_stmt **out, struct 
     return 0;
 }
 
-const char *store_dir(const struct store *store)
-{
-    assert(store != NULL);
-    return store->dir;
-}
-
 char *store_program_path(const struct store *store, const char *id, const char *name)
 {
     assert(store != NULL && id != NULL && name != NULL);

@@ -47,7 +47,6 @@ enum store_mode {
 int store_open(const char *state_dir, enum store_mode mode, struct store **out,
                struct err *err) MUST_CHECK;
 void store_close(struct store *store); /* rolls back what is open; NULL is fine */
-const char *store_dir(const struct store *store);
 
 int store_begin(struct store *store, struct err *err) MUST_CHECK;
 /* ERR_NO_SPACE when the disk is full: rolled back; try the same again later. */

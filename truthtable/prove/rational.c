@@ -132,13 +132,6 @@ struct rational rational_mul(struct rational a, struct rational b)
     return normal(num, den);
 }
 
-/* Cannot overflow: values stay below 2^120. */
-struct rational rational_neg(struct rational a)
-{
-    a.num = -a.num;
-    return a;
-}
-
 /* 1/0 overflows, and the row with it is dropped. */
 struct rational rational_inverse(struct rational a)
 {

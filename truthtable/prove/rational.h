@@ -24,7 +24,6 @@ struct rational rational_of_int(long v);
 struct rational rational_of_double(double v);
 struct rational rational_add(struct rational a, struct rational b);
 struct rational rational_mul(struct rational a, struct rational b);
-struct rational rational_neg(struct rational a);
 struct rational rational_inverse(struct rational a); /* of 0: not ok */
 
 /* constant + sum of coef[i] * variable i */

@@ -148,21 +148,6 @@ const char *fmt_whole(struct arena *a, double v)
     return fabs(v) < 1e15 ? fmt_count(a, (int64_t)v) : fmt_short(a, v, 5);
 }
 
-/* Rounds to the next unit early enough that "1000M" never appears. */
-const char *fmt_magnitude(struct arena *a, double v)
-{
-    static const struct {
-        double unit;
-        const char *name;
-    } units[] = {{1e18, "E"}, {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
-    for (size_t i = 0; i < ARRAY_LEN(units); i++) {
-        if (fabs(v) >= units[i].unit * 0.9995) {
-            return arena_printf(a, "%s%s", fmt_short(a, v / units[i].unit, 3), units[i].name);
-        }
-    }
-    return fmt_short(a, v, 3);
-}
-
 /* "1 task", "1,000 tasks". */
 const char *fmt_plural(struct arena *a, int64_t n, const char *one, const char *many)
 {

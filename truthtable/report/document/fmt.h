@@ -25,8 +25,6 @@ const char *fmt_sigma(struct arena *a, double v, int decimals);
 const char *fmt_count(struct arena *a, int64_t v);
 /* The same of a count that was read as a double; one that no count can be prints as fmt_short. */
 const char *fmt_whole(struct arena *a, double v);
-/* 62956032 -> "63.0M" */
-const char *fmt_magnitude(struct arena *a, double v);
 /* "1 task", "3 tasks" */
 const char *fmt_plural(struct arena *a, int64_t n, const char *one, const char *many);
 /* Bytes as "1.5 GiB", milliseconds as "4 h 12 min". */

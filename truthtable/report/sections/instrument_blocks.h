@@ -24,8 +24,6 @@ void show_router(struct doc *d, const struct report_model *m, const cJSON *instr
  * open. */
 void limits_of_instruments(struct doc *d, const struct report_model *m, struct doc_list *list);
 void limits_of_records(struct doc *d, const struct report_model *m, struct doc_list *list);
-/* The instrument of that kind, the first of them; NULL. */
-const cJSON *show_find(const struct report_model *m, const char *kind);
 
 /* The identifier of a table or figure of an instrument: KIND, NAME and what it shows. */
 const char *show_id(struct doc *d, const cJSON *instrument, const char *what);

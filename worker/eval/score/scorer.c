@@ -16,12 +16,11 @@
 /* The requests of a batch, and whose they are. */
 struct score_batch {
     const size_t *items;
-    size_t n;           /* items */
-    size_t *owner;      /* of each request: its place in the batch */
-    size_t *option;     /* of each request */
-    size_t cap;         /* of these two */
-    double n_tokens;    /* that the request before does not begin with */
-    size_t n_generated; /* generations */
+    size_t n;        /* items */
+    size_t *owner;   /* of each request: its place in the batch */
+    size_t *option;  /* of each request */
+    size_t cap;      /* of these two */
+    double n_tokens; /* that the request before does not begin with */
 };
 
 static bool generates(const struct scorer *s, size_t index)

@@ -50,7 +50,6 @@ static int reserve(struct checkpoint_image *img, const struct trainer *t, struct
     for (size_t i = 0; i < IMAGE_BLOBS; i++)
         n += most[i].n[0] + most[i].n[1];
     img->memory = malloc(n * sizeof(*img->memory));
-    img->n_memory = n;
     return img->memory == NULL ? err_set(err, ERR_OTHER, "no memory for a copy of %zu numbers", n)
                                : 0;
 }

@@ -26,7 +26,6 @@ struct checkpoint_image {
     struct strbuf state; /* state.json */
     struct image_blob blobs[IMAGE_BLOBS];
     float *memory; /* of a copy */
-    size_t n_memory;
 };
 
 void checkpoint_image_init(struct checkpoint_image *img);

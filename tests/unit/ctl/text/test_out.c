@@ -49,24 +49,8 @@ static void test_text_of_anywhere(void **state)
     struct strbuf sb = STRBUF_INIT;
     out_table(&sb, &plain, rows, columns, ARRAY_LEN(columns));
     assert_string_equal(sb.buf, "a         b\nx?[31m y  é\n");
-    strbuf_clear(&sb);
-    out_fields(&sb, &plain, rows->child, columns, ARRAY_LEN(columns));
-    assert_string_equal(sb.buf, "a  x?[31m y\nb  é\n");
     strbuf_release(&sb);
     cJSON_Delete(rows);
-}
-
-static void test_fields(void **state)
-{
-    (void)state;
-    static const struct out_column fields[] = {{"root", "root", OUT_TEXT},
-                                               {"sealed", "sealed", OUT_YES}};
-    cJSON *v = parse("{\"root\":\"ab\",\"sealed\":true}");
-    struct strbuf sb = STRBUF_INIT;
-    out_fields(&sb, &plain, v, fields, ARRAY_LEN(fields));
-    assert_string_equal(sb.buf, "root    ab\nsealed  yes\n");
-    strbuf_release(&sb);
-    cJSON_Delete(v);
 }
 
 int main(void)
@@ -74,7 +58,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_text_of_anywhere),
-        cmocka_unit_test(test_fields),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
