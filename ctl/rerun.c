@@ -113,18 +113,10 @@ static int write_task(const struct running *r, size_t stage, const char *id, str
                                    .input_folders = (const char *const *)inputs,
                                    .memory_bytes = s->run.memory_bytes};
     char *folder = stage_folder(r, stage);
-    char *task = path_join(folder, LAYOUT_TASK);
-    char *events = path_join(folder, LAYOUT_EVENTS);
     cJSON *o = task_json_build(p, r->src->lock, &a);
-    int rc = mkdir(folder, 0700) != 0 ? err_set_errno(err, errno, "make %s", folder) : 0;
-    if (rc != 0 || (rc = json_write_file(task, o, 0600, err)) != 0) {
-        goto out;
-    }
-    rc = file_write_atomic(events, "", 0, 0600, err);
-out:
+    int rc = mkdir(folder, 0700) != 0 ? err_set_errno(err, errno, "make %s", folder)
+                                      : rerun_worker_prepare(folder, o, err);
     cJSON_Delete(o);
-    free(events);
-    free(task);
     free(folder);
     object_argv_free(inputs);
     return rc;

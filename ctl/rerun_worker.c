@@ -236,3 +236,16 @@ int rerun_worker_run(const struct rerun_guard *g, const struct rerun_worker *w, 
     }
     return sig != 0 ? stopped(sig, err) : judge(w, status, err);
 }
+
+int rerun_worker_prepare(const char *folder, const cJSON *task, struct err *err)
+{
+    char *task_path = path_join(folder, LAYOUT_TASK);
+    char *events_path = path_join(folder, LAYOUT_EVENTS);
+    int rc = json_write_file(task_path, task, 0600, err);
+    if (rc == 0) {
+        rc = file_write_atomic(events_path, "", 0, 0600, err);
+    }
+    free(events_path);
+    free(task_path);
+    return rc;
+}

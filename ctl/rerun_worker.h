@@ -11,7 +11,7 @@
 
 #include <signal.h>
 
-#include "base/err.h"
+#include "base/json/json.h"
 
 struct rerun_guard {
     int fd; /* signalfd; -1 closed */
@@ -41,6 +41,8 @@ struct rerun_worker {
     struct rerun_ended *ended; /* or NULL */
 };
 
+/* Writes what a worker finds in its folder when it starts: task.json, and events.jsonl, empty. */
+int rerun_worker_prepare(const char *folder, const cJSON *task, struct err *err) MUST_CHECK;
 /* Runs the worker. 0 when it exited with code 0. ERR_REFUSED: it was stopped by a signal to us;
  * ERR_OTHER: it ended otherwise, which the message describes with the last line of its stderr. */
 int rerun_worker_run(const struct rerun_guard *g, const struct rerun_worker *w,

@@ -130,8 +130,6 @@ static int write_task(const struct trying *t, size_t cell, size_t stage, const c
                                    .input_folders = (const char *const *)inputs,
                                    .memory_bytes = s->run.memory_bytes};
     char *folder = stage_folder(t, cell, stage);
-    char *task = path_join(folder, LAYOUT_TASK);
-    char *events = path_join(folder, LAYOUT_EVENTS);
     cJSON *o = task_json_build(t->p, t->lock, &a);
     cJSON *limits = json_object();
     json_put_int(limits, "steps", t->spec->steps);
@@ -142,14 +140,10 @@ static int write_task(const struct trying *t, size_t cell, size_t stage, const c
     cJSON_DeleteItemFromObjectCaseSensitive(o, "sealed");
     json_put_bool(o, "sealed", true);
     int rc = dir_make(folder, 0700, err);
-    if (rc != 0 || (rc = json_write_file(task, o, 0600, err)) != 0) {
-        goto out;
+    if (rc == 0) {
+        rc = rerun_worker_prepare(folder, o, err);
     }
-    rc = file_write_atomic(events, "", 0, 0600, err);
-out:
     cJSON_Delete(o);
-    free(events);
-    free(task);
     free(folder);
     object_argv_free(inputs);
     return rc;
