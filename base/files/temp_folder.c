@@ -118,7 +118,9 @@ int temp_folder_make(const char *kind, struct temp_folder *out, struct err *err)
 int temp_folder_remove(struct temp_folder *t, struct err *err)
 {
     int rc = dir_remove(t->path, err);
-    rc = rc == 0 ? 0 : err_wrap(err, "%s is left behind", t->path);
+    if (rc != 0) {
+        rc = err_wrap(err, "%s is left behind", t->path);
+    }
     (void)close(t->fd);
     free(t->path);
     *t = (struct temp_folder){.fd = -1};

@@ -49,7 +49,9 @@ int gpu_ask(int64_t limit_ms, struct gpu_list *out, struct strbuf *notes, struct
         rc = failed(&r, err);
     } else if (rc == 0) {
         rc = gpu_list_read(r.out.buf, r.out.len, out, err);
-        rc = rc == 0 ? 0 : err_wrap(err, "what " HELPER " prints");
+        if (rc != 0) {
+            rc = err_wrap(err, "what " HELPER " prints");
+        }
     }
     if (rc == 0 && notes != NULL) {
         strbuf_add(notes, r.err.buf, r.err.len);

@@ -49,7 +49,9 @@ int cmd_cancel(const struct ctl_options *o, enum exit_code *code, struct err *er
     /* A task has a slash before its stage, but so may a level's text: try a task first, then a
      * cell. */
     int rc = strchr(o->args[0], '/') != NULL ? cancel(o, "task", err) : ERR_NOT_FOUND;
-    rc = rc == ERR_NOT_FOUND ? cancel(o, "cell", err) : rc;
+    if (rc == ERR_NOT_FOUND) {
+        rc = cancel(o, "cell", err);
+    }
     if (rc == ERR_NOT_FOUND) {
         const struct err why = *err;
         (void)err_set(err, rc,

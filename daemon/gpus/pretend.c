@@ -12,7 +12,9 @@ int pretend_list(const char *path, struct gpu_list *out, struct err *err)
     int rc = file_read(path, GPU_JSON_MAX, &text, err);
     if (rc == 0) {
         rc = gpu_list_read(text.buf, text.len, out, err);
-        rc = rc == 0 ? 0 : err_wrap(err, "%s", path);
+        if (rc != 0) {
+            rc = err_wrap(err, "%s", path);
+        }
     }
     for (size_t i = 0; rc == 0 && i < out->n; i++) {
         struct gpu *g = &out->items[i];

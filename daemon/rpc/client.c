@@ -167,7 +167,9 @@ int rpc_open(const char *state_folder, struct rpc_client **out, struct err *err)
     if (rc == 0) {
         rc = rpc_try_open(folder, out, err);
     }
-    rc = rc == ERR_NO_DAEMON ? rpc_owner_unreachable(folder, err) : rc;
+    if (rc == ERR_NO_DAEMON) {
+        rc = rpc_owner_unreachable(folder, err);
+    }
     free(own);
     return rc;
 }

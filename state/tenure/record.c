@@ -152,7 +152,9 @@ int tenure_parse(const char *text, size_t len, int64_t number, struct tenure *ou
     cJSON *o = NULL;
     *out = (struct tenure){0};
     int rc = json_parse(text, len, &o, err);
-    rc = rc == 0 ? get_all(o, out, err) : rc;
+    if (rc == 0) {
+        rc = get_all(o, out, err);
+    }
     if (rc == 0 && out->number != number) {
         rc = err_set(err, ERR_CORRUPT, "\"number\" is not that of its name");
     }

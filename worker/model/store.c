@@ -130,7 +130,8 @@ static int load_bin(const char *folder, struct weights *w, const struct digest *
 out:
     if (fd >= 0)
         (void)close(fd);
-    rc = rc < 0 ? err_wrap(err, "%s", path) : 0;
+    if (rc < 0)
+        rc = err_wrap(err, "%s", path);
     free(path);
     return rc;
 }

@@ -95,7 +95,8 @@ int hf_read_config(const char *folder, struct model_config *cfg, struct err *err
     if (rc == 0)
         rc = hf_config_get(obj, cfg, err);
     cJSON_Delete(obj);
-    rc = rc < 0 ? err_wrap(err, "%s", path) : 0;
+    if (rc < 0)
+        rc = err_wrap(err, "%s", path);
     free(path);
     return rc;
 }
