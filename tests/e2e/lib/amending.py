@@ -9,6 +9,7 @@ import subprocess
 from lib import lab
 from lib.lab import ANY, OK, expect
 from lib.signers import tool
+from lib.two_arms import decision
 
 BAND = "0.85 <= ratio(fact.train.step_seconds, arm, 'b', 'a') <= 1.20"
 GRID = """[program]
@@ -27,20 +28,7 @@ command = ["./amend_worker.py"]
 params = {{ gates = "{gates}", shots = 5 }}
 [measure]
 winogrande = {{ metric = "score.acc_norm", items = 100, chance = 0.25, floor = 0.54 }}
-[contrast]
-arm = {{ between = {{ arm = ["b", "a"] }} }}
-[counter]
-k = {{ contrast = "arm", clears = "every_cell", binds = true }}
-[[input]]
-name = "cleared"
-levels = [["yes", "counter.k == 1"], ["no", "otherwise"]]
-[table]
-inputs = ["cleared"]
-rows = [["yes", "up"], ["no", "down"]]
-[outcome]
-up = {{ prior = 0.5, title = "Cleared" }}
-down = {{ prior = 0.4, title = "Not cleared" }}
-[validity]
+""" + decision("arm", ("b", "a"), no="otherwise") + """[validity]
 compute_match = {{ condition = "{band}", on_fail = "flag", timing = true }}
 [instrument.bayes]
 kind = "bayes"

@@ -4,6 +4,7 @@ import os
 import shutil
 
 from lib import lab
+from lib.two_arms import decision
 
 GRID = """[program]
 name = "rogue"
@@ -25,24 +26,7 @@ params = {{ mode = "$mode", seed = "$seed", until = "{until}", sparse_gib = {spa
 [measure]
 score = {{ metric = "probe.score", items = 100, chance = 0.25, floor = 0.50 }}
 
-[contrast]
-mode = {{ between = {{ mode = ["{first}", "{second}"] }} }}
-
-[counter]
-k = {{ contrast = "mode", clears = "every_cell", binds = true }}
-
-[[input]]
-name = "cleared"
-levels = [["yes", "counter.k == 1"], ["no", "counter.k == 0"]]
-
-[table]
-inputs = ["cleared"]
-rows = [["yes", "up"], ["no", "down"]]
-
-[outcome]
-up   = {{ prior = 0.5, title = "Cleared" }}
-down = {{ prior = 0.4, title = "Not cleared" }}
-
+""" + decision("mode", ("{first}", "{second}")) + """
 [exclusion]
 budget = {budget}
 
