@@ -107,9 +107,13 @@ static void check_gpus(struct proof *proof, const struct plan_program *p)
 {
     struct gpu_list list = {0};
     struct err err;
-    if (p->pin_gpu != NULL && !gpu_needs_any(p)) {
+    bool asks = false; /* under Slurm too: the node compares it */
+    for (size_t i = 0; i < p->n_stages; i++) {
+        asks = asks || p->stages[i].run.gpu_thousandths > 0;
+    }
+    if (p->pin_gpu != NULL && !asks) {
         diag_add(&proof->diag, DIAG_WARNING, p->pin_gpu_place.line, p->pin_gpu_place.column,
-                 "pin.gpu: no stage asks for GPUs of this machine (gpus of [run.STAGE])");
+                 "pin.gpu: no stage asks for GPUs (gpus of [run.STAGE])");
     }
     if (!gpu_needs_any(p)) {
         return;

@@ -256,6 +256,14 @@ def test_refused(place):
     place.wait_finished(120)
 
 
+def test_pinned_and_not_asked_for(place):
+    """A pin that no stage can need is warned of; a stage under Slurm needs it as one of this machine does."""
+    pin, warning = '[pin]\ngpu = "NVIDIA H100"', "warning: pin.gpu: no stage asks for GPUs"
+    expect(warning in place.ctl("check", program(place, "slots = 4", pin=pin, name="none")).stderr, "no stage asks")
+    jobs = program(place, '[run.train]\nexecutor = "slurm"\ngpus = 1', pin=pin, name="jobs")
+    expect(warning not in place.ctl("check", jobs).stderr, "a stage under Slurm asks")
+
+
 def test_environment_of_its_own(place):
     """A stage that sets the variables itself and asks for GPUs: an error; without asking its own value holds."""
     pretend(place, gpu(A))
@@ -358,4 +366,4 @@ def test_pytorch(place):
 
 if __name__ == "__main__":
     lab.main(test_whole, test_shared, test_foreign_process, test_memory_of_others, test_driver_falls_silent, test_daemon_dies,
-             test_refused, test_environment_of_its_own, test_model_is_replaced, test_bad_file, test_pytorch)
+             test_refused, test_pinned_and_not_asked_for, test_environment_of_its_own, test_model_is_replaced, test_bad_file, test_pytorch)
