@@ -220,7 +220,7 @@ static void text_of_pause(unsigned paused, bool withheld, struct strbuf *out)
         between = "; ";
     }
     if ((paused & PAUSE_PERSON) != 0) {
-        strbuf_addf(out, "%ssomebody asked for it", between);
+        strbuf_addf(out, "%sa user paused it", between);
         between = "; ";
     }
     if ((paused & PAUSE_DISK) != 0) {
@@ -240,11 +240,11 @@ static void text_of_pause(unsigned paused, bool withheld, struct strbuf *out)
         between = "; ";
     }
     if ((paused & PAUSE_DATA) != 0) {
-        strbuf_addf(out, "%sdata are not there", between);
+        strbuf_addf(out, "%sits data are missing", between);
         between = "; ";
     }
     if ((paused & PAUSE_HOST) != 0) {
-        strbuf_addf(out, "%sattempts cannot be started on this machine", between);
+        strbuf_addf(out, "%sattempts cannot be started", between);
         between = "; ";
     }
     if ((paused & PAUSE_STOPPING) != 0) {
