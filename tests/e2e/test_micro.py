@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """A whole small program from plan to verdict, undisturbed, and what must hold around it."""
 
+import glob
 import json
 import os
+import subprocess
 
 from lib import lab
 from lib.lab import LOCK, OK, equal, expect
+
+PUBLISHED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "ops", "published")
 
 
 def locked(place, grid=None):
@@ -32,6 +36,19 @@ def test_to_verdict(place):
     states = {task["state"] for task in place.tasks().values()}
     equal(states, {"done"}, "states of the tasks")
     equal(len(lab.results(folder)), 18, "linked results")
+    published = subprocess.run([PUBLISHED, folder], capture_output=True, text=True, check=False)
+    equal(published.returncode, OK, f"ops/published: {published.stdout}{published.stderr}")
+    expect("same bytes as published: " in published.stdout, published.stdout)
+    model = glob.glob(os.path.join(folder, "cells", "arch=moe,seed=2", "train", "attempt-*", "model", "model.bin"))[0]
+    os.chmod(os.path.dirname(model), 0o755)
+    os.chmod(model, 0o644)
+    with open(model, "r+b") as file:
+        byte = file.read(1)
+        file.seek(0)
+        file.write(bytes([byte[0] ^ 1]))
+    published = subprocess.run([PUBLISHED, folder], capture_output=True, text=True, check=False)
+    equal(published.returncode, 1, "ops/published after a bit of a weight has changed")
+    expect(published.stderr.count("arch=moe,seed=2/train/model/model.bin") == 2, published.stderr)
     drawn = place.ctl("curves").stdout
     expect("arch=dense  loss of train, 3 cells; last" in drawn and "arch=moe  loss of train, 3 cells" in drawn, drawn)
     last = next(line for line in drawn.splitlines() if line.startswith("arch=dense  loss")).split("; last ")[1].split(", ")
