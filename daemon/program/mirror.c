@@ -111,6 +111,7 @@ int mirror_load(struct store *store, struct hosted *h, const struct store_progra
     h->submitted = row->submitted;
     struct past past = {h, live};
     if ((rc = amended_verdict_head(store, h, h->verdict_head, err)) != 0 ||
+        (rc = h->status.reported ? store_reported_time(store, h->no, &h->finished, err) : 0) != 0 ||
         (rc = store_attempts(store, h->no, UINT32_MAX, take_past, &past, err)) != 0 ||
         (rc = load_pauses(store, h, err)) != 0 || (rc = clocks_at_start(store, h, err)) != 0 ||
         (rc = store_live_attempts(store, h->no, take_attempt, live, err)) != 0) {

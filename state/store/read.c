@@ -246,6 +246,32 @@ int store_pauses(struct store *store, uint32_t program, store_pause_fn *fn, void
     return run_query(store, &q, err);
 }
 
+static int visit_time(sqlite3_stmt *stmt, const struct query *q, struct err *err)
+{
+    const char *text = sql_col_text(stmt, 0);
+    if (!clock_wall_parse(text, q->ctx)) {
+        return err_set(err, ERR_CORRUPT, "a journal row's time is \"%.40s\"", text);
+    }
+    return 0;
+}
+
+int store_reported_time(struct store *store, uint32_t program, struct wall_time *out,
+                        struct err *err)
+{
+    assert(store != NULL && out != NULL);
+    *out = (struct wall_time){0};
+    struct query q = {
+        /* From the end: it is among the last rows. */
+        .sql = "SELECT json_extract(line, '$.time') FROM journal WHERE program=?1"
+               " AND has(line, '\"event\":\"reported\"') ORDER BY seq DESC LIMIT 1",
+        .args = {program},
+        .n_args = 1,
+        .visit = visit_time,
+        .ctx = out,
+    };
+    return run_query(store, &q, err);
+}
+
 static int visit_run(sqlite3_stmt *stmt, const struct query *q, struct err *err)
 {
     store_run_fn **fn = q->fn;

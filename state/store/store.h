@@ -143,6 +143,10 @@ typedef int store_ending_fn(void *ctx, uint32_t attempt_no, const char *detail, 
 int store_endings(struct store *store, uint32_t program, uint32_t task, store_ending_fn *fn,
                   void *ctx, struct err *err) MUST_CHECK;
 
+/* When the program was last reported, by its journal; 0 when it was not. */
+int store_reported_time(struct store *store, uint32_t program, struct wall_time *out,
+                        struct err *err) MUST_CHECK;
+
 /* The journal's pauses and resumptions, oldest first: the bits from then on, and why (or NULL).
  * Walks the whole journal. */
 typedef int store_pause_fn(void *ctx, unsigned paused, const char *why, struct err *err);

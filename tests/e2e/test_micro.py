@@ -68,6 +68,18 @@ def test_to_verdict(place):
     expect("no such cell or arm" in place.ctl("curves", "arch=mo", wanted=1).stderr, "an unknown cell")
 
 
+def test_end_outlives_the_daemon(place):
+    """When a program finished is known to the next daemon, too."""
+    grid = locked(place)
+    place.must(OK, "preregd", "submit", grid, "--wait")
+    before = place.status()[0]
+    expect(before["finished"] is not None, f"finished: {before['finished']}")
+    place.ctl("stop")
+    place.serve()
+    after = place.status()[0]
+    equal((after["finished"], after["elapsed_ms"]), (before["finished"], before["elapsed_ms"]), "after a restart")
+
+
 def test_submit_is_idempotent(place):
     """The same root again is the same program; [run] may change, nothing locked may."""
     grid = locked(place)
@@ -148,4 +160,4 @@ def test_rebuild_tampered(place):
     equal(place.ctl_json("verdict")["history"], "unverified", "history beside the verdict")
 
 
-lab.main(test_to_verdict, test_submit_is_idempotent, test_rebuild, test_rebuild_without_journal, test_rebuild_tampered)
+lab.main(test_to_verdict, test_end_outlives_the_daemon, test_submit_is_idempotent, test_rebuild, test_rebuild_without_journal, test_rebuild_tampered)
