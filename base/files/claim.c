@@ -29,7 +29,9 @@ int claim_write(const char *path, const void *data, size_t len, struct err *err)
         return err_set_errno(err, errno, "create %s", path);
     }
     int rc = file_write_all(fd, data, len, err);
-    if (rc == 0 && fsync(fd) != 0) {
+    if (rc != 0) {
+        err_wrap(err, "%s", path);
+    } else if (fsync(fd) != 0) {
         rc = err_set_errno(err, errno, "sync %s", path);
     }
     if (close(fd) != 0 && rc == 0) {

@@ -239,12 +239,14 @@ def test_rate(place):
 
 
 def test_narrow_core(place):
-    """A core of OpenBLAS that halves the speed is reported by check."""
+    """A core of OpenBLAS that halves the speed is reported by check, where OpenBLAS multiplies."""
     grid = place.prepare("micro")
     with open("/proc/cpuinfo", encoding="utf-8") as f:
         wide = "avx512f" in f.read()
     expect("OPENBLAS_CORETYPE" not in place.ctl("check", grid).stderr or wide, "a note where no other core is faster")
     place.edit(grid, "[stage.train.params]", '[stage.train.env]\nOPENBLAS_CORETYPE = "Haswell"\n[stage.train.params]')
+    expect("OpenBLAS's core" not in place.ctl("check", grid).stderr, "a note although the products are fixed")
+    place.edit(grid, "[stage.train.params]", '[stage.train.params]\nproducts = "openblas"')
     said = place.ctl("check", grid).stderr
     if wide:
         expect("stage.train: OpenBLAS's core here is of AVX2" in said, said)

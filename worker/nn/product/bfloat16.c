@@ -94,7 +94,7 @@ static bool keeps_the_contract(void)
         tile_multiply_pairs(c, TILE_COLS, TILE_CONTINUED, tile_plain(x, 1),
                             (struct tile_panel){b, TILE_COLS}, 1, TILE_COLS, 1);
         for (int j = 0; j < TILE_COLS; j++)
-            if (memcmp(&c[j], &want, sizeof(want)) != 0)
+            if (!(c[j] == want))
                 return false;
     }
     return true;

@@ -1,5 +1,6 @@
 /* Values of base/math for test_second.py: lines "NAME X Y" in, hexadecimal results out. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/banned.h"
@@ -17,10 +18,10 @@ static const struct {
 
 int main(void)
 {
-    char name[9];
-    double x, y;
+    char name[9], texts[2][32];
 
-    while (scanf("%8s %la %la", name, &x, &y) == 3) {
+    while (scanf("%8s %31s %31s", name, texts[0], texts[1]) == 3) {
+        double x = strtod(texts[0], NULL), y = strtod(texts[1], NULL);
         double result = elementary_pow(x, y);
         for (size_t i = 0; i < ARRAY_LEN(functions); i++)
             if (strcmp(name, functions[i].name) == 0)

@@ -176,8 +176,8 @@ static void test_a_file_is_checked(void **state)
         "[]",
         "{\"schema\":2}",
         "{\"schema\":1,\"state_id\":\"x\",\"host\":\"h\",\"state\":\"/s\",\"since\":\"now\"}",
-        "{\"schema\":1,\"state_id\":\"" ID
-        "\",\"host\":\"h\\u001b\",\"state\":\"/s\",\"since\":\"\"}"};
+        ("{\"schema\":1,\"state_id\":\"" ID
+         "\",\"host\":\"h\\u001b\",\"state\":\"/s\",\"since\":\"\"}")};
     struct work_owner a = own_of("a");
     struct err err;
     (void)state;

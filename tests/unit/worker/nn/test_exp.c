@@ -105,7 +105,7 @@ static const struct function {
      .exact = elementary_log,
      .low = FLT_MIN,
      .high = FLT_MAX,
-     .relative = INFINITY},
+     .relative = (double)INFINITY},
 };
 
 struct worst {
@@ -128,10 +128,18 @@ static void meet(const struct function *f, struct worst *w, float x, float y)
         w->relative = fmax(w->relative, apart / fabs(exact));
 }
 
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
 static void same_bits(const float *a, const float *b, size_t n, const char *what)
 {
     for (size_t i = 0; i < n; i++)
-        if (memcmp(&a[i], &b[i], sizeof(*a)) != 0 && !(isnan(a[i]) && isnan(b[i])))
+        if (bits_of(a[i]) != bits_of(b[i]) && !(isnan(a[i]) && isnan(b[i])))
             fail_msg("%s: %a and %a", what, (double)a[i], (double)b[i]);
 }
 

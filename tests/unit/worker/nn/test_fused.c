@@ -66,11 +66,11 @@ static uint64_t draw_mantissa(struct rng *rng, int digits, bool few)
 
 static float draw_float(struct rng *rng, const struct shape *s, int more)
 {
-    int e = s->low + (int)rng_below(rng, (uint64_t)(s->high - s->low + 1)) + more + 127;
+    int e = s->low + (int)rng_below(rng, (uint64_t)((int64_t)s->high - s->low + 1)) + more + 127;
     uint32_t bits = (uint32_t)draw_mantissa(rng, 23, s->few), field;
     float x;
 
-    field = e < 0 ? 0 : e > 254 ? 254 : (uint32_t)e;
+    field = (uint32_t)(e < 0 ? 0 : e > 254 ? 254 : e);
     bits |= field << 23 | (uint32_t)(rng_next(rng) >> 63) << 31;
     memcpy(&x, &bits, sizeof(x));
     return x;
@@ -78,21 +78,37 @@ static float draw_float(struct rng *rng, const struct shape *s, int more)
 
 static double draw_double(struct rng *rng, const struct shape *s, int more)
 {
-    int e = s->low + (int)rng_below(rng, (uint64_t)(s->high - s->low + 1)) + more + 1023;
+    int e = s->low + (int)rng_below(rng, (uint64_t)((int64_t)s->high - s->low + 1)) + more + 1023;
     uint64_t bits = draw_mantissa(rng, 52, s->few), field;
     double x;
 
-    field = e < 0 ? 0 : e > 2046 ? 2046 : (uint64_t)e;
+    field = (uint64_t)(e < 0 ? 0 : e > 2046 ? 2046 : e);
     bits |= field << 52 | rng_next(rng) >> 63 << 63;
     memcpy(&x, &bits, sizeof(x));
     return x;
+}
+
+static uint32_t float_bits(float x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
+static uint64_t double_bits(double x)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
 }
 
 static void same_float(float a, float b, float c)
 {
     float want = float_instruction(a, b, c), got = fused_float(a, b, c);
 
-    if (isnan(want) ? !isnan(got) : memcmp(&want, &got, sizeof(want)) != 0)
+    if (isnan(want) ? !isnan(got) : float_bits(want) != float_bits(got))
         fail_msg("fmaf(%a, %a, %a): %a, expected %a", (double)a, (double)b, (double)c, (double)got,
                  (double)want);
 }
@@ -101,7 +117,7 @@ static void same_double(double a, double b, double c)
 {
     double want = double_instruction(a, b, c), got = fused_double(a, b, c);
 
-    if (isnan(want) ? !isnan(got) : memcmp(&want, &got, sizeof(want)) != 0)
+    if (isnan(want) ? !isnan(got) : double_bits(want) != double_bits(got))
         fail_msg("fma(%a, %a, %a): %a, expected %a", a, b, c, got, want);
 }
 

@@ -245,7 +245,7 @@ static void test_denormals_are_flushed(void **state)
     (void)state;
     assert_int_equal(nn_threads_start(1, &err), 0);
     product(PRODUCT_FLOAT32, c, 1, false, operand_plain(a, 2), operand_plain(b, 1), 1, 1, 2);
-    assert_true(memcmp(c, &(real){0}, sizeof(real)) == 0);
+    assert_true(c[0] >= 0 && c[0] <= 0 && !signbit(c[0]));
     nn_threads_stop();
 }
 
