@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json/json.h"
+#include "daemon/core/gpus.h"
 #include "daemon/shell/attempts.h"
 #include "daemon/shell/gpu_watch.h"
 #include "daemon/shim/files.h"
@@ -23,19 +24,6 @@ static cJSON *gpu_json(const char *uuid, const struct gpu *g)
     return o;
 }
 
-/* The next UUID of a list with commas; false: there is none left. */
-static bool next_uuid(const char **at, char uuid[GPU_UUID_SIZE])
-{
-    const size_t n = strcspn(*at, ",");
-    if (n == 0 || n >= GPU_UUID_SIZE) {
-        return false;
-    }
-    memcpy(uuid, *at, n);
-    uuid[n] = '\0';
-    *at += (*at)[n] == ',' ? n + 1 : n;
-    return true;
-}
-
 static const struct gpu *find_gpu(const struct shell *sh, const char *uuid)
 {
     const struct gpu_list *list = gpu_watch_list(sh);
@@ -46,7 +34,7 @@ cJSON *placement_gpus(const struct shell *sh, const char *uuids)
 {
     char uuid[GPU_UUID_SIZE];
     cJSON *list = json_array();
-    for (const char *rest = uuids; next_uuid(&rest, uuid);) {
+    for (const char *rest = uuids; gpus_next_uuid(&rest, uuid);) {
         json_push(list, gpu_json(uuid, find_gpu(sh, uuid)));
     }
     return list;
@@ -101,7 +89,7 @@ static void add_holder(const struct shell *sh, const struct hosted *h, uint32_t 
                        const char *uuids, cJSON *list)
 {
     char uuid[GPU_UUID_SIZE];
-    for (const char *rest = uuids; next_uuid(&rest, uuid);) {
+    for (const char *rest = uuids; gpus_next_uuid(&rest, uuid);) {
         cJSON *o = entry_of(sh, list, uuid);
         cJSON *tasks = cJSON_GetObjectItemCaseSensitive(o, "tasks");
         cJSON *n = cJSON_GetObjectItemCaseSensitive(o, "n_tasks");

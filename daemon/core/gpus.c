@@ -103,8 +103,7 @@ static int64_t each_thousandths(int64_t thousandths)
     return thousandths < WHOLE ? thousandths : WHOLE;
 }
 
-/* The UUID at *at of a list with commas; moves *at behind it. False: there is none left. */
-static bool next_uuid(const char **at, char uuid[GPU_UUID_SIZE])
+bool gpus_next_uuid(const char **at, char uuid[GPU_UUID_SIZE])
 {
     const size_t n = strcspn(*at, ",");
     if (n == 0 || n >= GPU_UUID_SIZE) {
@@ -122,7 +121,7 @@ bool gpus_text_is_sound(const char *gpus)
     char uuid[GPU_UUID_SIZE];
     uint32_t n = 0;
     while (*gpus != '\0') {
-        if (!next_uuid(&gpus, uuid) || !gpu_uuid_is_valid(uuid) || ++n > PLACEMENT_GPUS_MAX) {
+        if (!gpus_next_uuid(&gpus, uuid) || !gpu_uuid_is_valid(uuid) || ++n > PLACEMENT_GPUS_MAX) {
             return false;
         }
     }
@@ -133,7 +132,7 @@ void gpus_hold(struct core *c, struct core_program *p, const struct placement *a
 {
     assert(c != NULL && p != NULL && at != NULL);
     char uuid[GPU_UUID_SIZE];
-    for (const char *rest = at->gpus; next_uuid(&rest, uuid);) {
+    for (const char *rest = at->gpus; gpus_next_uuid(&rest, uuid);) {
         struct gpu_state *g = find(c, uuid);
         g = g != NULL ? g : add(c, uuid);
         g->used_thousandths += each_thousandths(at->gpu_thousandths);
@@ -146,7 +145,7 @@ void gpus_hold(struct core *c, struct core_program *p, const struct placement *a
 void gpus_let_go(struct core *c, struct core_program *p, const struct placement *at)
 {
     char uuid[GPU_UUID_SIZE];
-    for (const char *rest = at->gpus; next_uuid(&rest, uuid);) {
+    for (const char *rest = at->gpus; gpus_next_uuid(&rest, uuid);) {
         struct gpu_state *g = find(c, uuid);
         assert(g != NULL && g->n_holders > 0);
         g->used_thousandths -= each_thousandths(at->gpu_thousandths);

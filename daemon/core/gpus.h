@@ -26,6 +26,8 @@ void gpus_hold(struct core *c, struct core_program *p, const struct placement *a
 void gpus_let_go(struct core *c, struct core_program *p, const struct placement *at);
 /* Whether UUIDs of a row can be counted. */
 bool gpus_text_is_sound(const char *gpus);
+/* The UUID at *at of such a list; moves *at behind it. False: there is none left. */
+bool gpus_next_uuid(const char **at, char uuid[GPU_UUID_SIZE]);
 /* Appends what it lacks of GPUs ("waits for GPUs: needs 1 GPU, 0 of 2 free") where it lacks any. */
 void gpus_why_not(const struct core *c, const struct core_program *p, const struct core_stage *s,
                   struct strbuf *out);
