@@ -19,9 +19,7 @@
 
 #define TILE_COLS  16  /* columns come in multiples of this */
 #define TILE_PIECE 256 /* positions of k in one chain of a linear layer: part of the contract */
-#ifndef TILE_ROWS
-#define TILE_ROWS 6
-#endif /* rows that are multiplied together: the width of a strip of A */
+#define TILE_ROWS  6   /* rows that are multiplied together: the width of a strip of A */
 
 /* A, in strips of TILE_ROWS rows that are `strip` apart: element (r, i) of a strip is at[r * row +
  * i * col], and one of row and col is 1. */

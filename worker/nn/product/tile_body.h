@@ -58,10 +58,7 @@ TILE_NAME(block)(real *restrict c, size_t ldc, enum tile_chain chain, struct til
 }
 
 #define TILE_CASE(n)                                                                               \
-    case n:                                                                                        \
-        if (n < TILE_ROWS)                                                                         \
-            TILE_NAME(block)(c, ldc, chain, a, b, n, wide, plain, k);                              \
-        break
+    case n: TILE_NAME(block)(c, ldc, chain, a, b, n, wide, plain, k); break
 
 TILE_TARGET static inline __attribute__((always_inline)) void
 TILE_NAME(rows)(real *restrict c, size_t ldc, enum tile_chain chain, struct tile_view a,
@@ -78,14 +75,6 @@ TILE_NAME(rows)(real *restrict c, size_t ldc, enum tile_chain chain, struct tile
         TILE_CASE(3);
         TILE_CASE(4);
         TILE_CASE(5);
-        TILE_CASE(6);
-        TILE_CASE(7);
-        TILE_CASE(8);
-        TILE_CASE(9);
-        TILE_CASE(10);
-        TILE_CASE(11);
-        TILE_CASE(12);
-        TILE_CASE(13);
     default: break;
     }
 }
