@@ -4,7 +4,8 @@
  * asleep. The parts are cut by the number of threads alone, part i for thread i.
  *
  * `round` counts the pieces; a thread works when it changes and reports by `left`, the number of
- * threads that are not done yet. Both are atomic; the lock is for sleeping alone.
+ * threads that are not done yet. Both are atomic; the lock is for sleeping alone. `shares` catches
+ * work that shares out work: its parts would replace those that are being computed.
  */
 #include "worker/nn/threads.h"
 
@@ -22,6 +23,10 @@
 #define LOOKS 4096  /* before a thread sleeps; some 50 us */
 #define FEW   16384 /* elements: fewer take less time than sharing them out */
 
+/* Of a thread. The system's default follows `ulimit -s`: 2 MiB where that is unlimited, of which
+ * the thread's own copy of product.c's scratch takes nearly all. Untouched pages cost nothing. */
+#define STACK_BYTES ((size_t)8 << 20)
+
 static struct {
     int n; /* with the caller; 0: not started */
     pthread_t others[NN_THREADS_MAX];
@@ -31,6 +36,7 @@ static struct {
     _Atomic unsigned round;
     _Atomic int left;
     _Atomic bool stops;
+    _Atomic bool shares; /* within nn_parallel() */
     pthread_mutex_t lock;
     pthread_cond_t begins;
     pthread_cond_t ends;
@@ -53,8 +59,10 @@ void nn_flush_denormals(void)
 
 static void look_again(void)
 {
-#ifdef __x86_64__
+#if defined(__x86_64__)
     _mm_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb"); /* `yield` takes no time on most processors */
 #endif
 }
 
@@ -113,25 +121,39 @@ static void *thread_main(void *arg)
     }
 }
 
-int nn_threads_start(int n, struct err *err)
+/* Signals are the caller's. */
+static int start_thread(int thread)
 {
     static int numbers[NN_THREADS_MAX];
+    pthread_attr_t attr;
     sigset_t all, was;
+
+    numbers[thread] = thread;
+    int rc = pthread_attr_init(&attr);
+    if (rc != 0)
+        return rc;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &was);
+    rc = pthread_attr_setstacksize(&attr, STACK_BYTES);
+    if (rc == 0)
+        rc = pthread_create(&pool.others[thread], &attr, thread_main, &numbers[thread]);
+    pthread_sigmask(SIG_SETMASK, &was, NULL);
+    pthread_attr_destroy(&attr);
+    return rc;
+}
+
+int nn_threads_start(int n, struct err *err)
+{
+    int started = 1, rc = 0;
 
     assert(pool.n == 0 && n >= 1 && n <= NN_THREADS_MAX);
     nn_flush_denormals();
     atomic_store(&pool.stops, false);
     atomic_store(&pool.round, 0);
-    /* Signals are the caller's. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &was);
-    int started = 1, rc = 0;
     while (rc == 0 && started < n) {
-        numbers[started] = started;
-        rc = pthread_create(&pool.others[started], NULL, thread_main, &numbers[started]);
+        rc = start_thread(started);
         started += rc == 0;
     }
-    pthread_sigmask(SIG_SETMASK, &was, NULL);
     pool.n = started;
     if (rc == 0)
         return 0;
@@ -161,6 +183,8 @@ void nn_parallel(size_t n, void (*work)(void *ctx, size_t from, size_t to, int t
         work(ctx, 0, n, 0);
         return;
     }
+    bool within = atomic_exchange(&pool.shares, true);
+    assert(!within);
     pool.work = work;
     pool.ctx = ctx;
     pool.n_items = n;
@@ -171,6 +195,7 @@ void nn_parallel(size_t n, void (*work)(void *ctx, size_t from, size_t to, int t
     pthread_mutex_unlock(&pool.lock);
     do_part(0);
     wait_for_others();
+    atomic_store(&pool.shares, false);
 }
 
 void nn_parallel_rows(size_t n, size_t elements,

@@ -202,40 +202,6 @@ static void test_threads_do_not_show(void **state)
     }
 }
 
-struct visits {
-    int times[1000];
-    bool threads[8];
-};
-
-static void visit(void *ctx, size_t from, size_t to, int thread)
-{
-    struct visits *v = ctx;
-
-    for (size_t i = from; i < to; i++)
-        v->times[i]++;
-    v->threads[thread] = true;
-}
-
-/* Every item once, whatever the counts; every thread takes part where there is enough. */
-static void test_parts_cover_all_items(void **state)
-{
-    static const size_t ITEMS[] = {0, 1, 2, 6, 7, 8, 999};
-    struct err err = {0};
-
-    (void)state;
-    assert_int_equal(nn_threads_start(7, &err), 0);
-    for (size_t i = 0; i < ARRAY_LEN(ITEMS); i++) {
-        struct visits v = {0};
-        CHECK_ROW("%zu items", ITEMS[i]);
-        nn_parallel(ITEMS[i], visit, &v);
-        for (size_t j = 0; j < 1000; j++)
-            assert_int_equal(v.times[j], j < ITEMS[i]);
-        for (int t = 0; ITEMS[i] > 1 && t < 7; t++)
-            assert_true(v.threads[t]);
-    }
-    nn_threads_stop();
-}
-
 /* Tiny numbers count as zero in all threads: products of normal numbers, and subnormal operands. */
 static void test_denormals_are_flushed(void **state)
 {
@@ -256,7 +222,6 @@ int main(void)
         cmocka_unit_test(test_bfloat16),
         cmocka_unit_test(test_rounding_to_bfloat16),
         cmocka_unit_test(test_threads_do_not_show),
-        cmocka_unit_test(test_parts_cover_all_items),
         cmocka_unit_test(test_denormals_are_flushed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
