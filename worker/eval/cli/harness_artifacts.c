@@ -90,8 +90,9 @@ int harness_run_write(struct eval_session *e, struct worker_result *result, stru
     if (rc != 0 || harness_has_no_form(e))
         return rc;
     digest_hex(&digest, hex);
-    strbuf_addf(&environment, "%s of preregd %s\nBLAS: %s\nthreads: %d", EVAL_ENGINE,
-                PREREGD_VERSION, model_kernels_text(), SCORE_THREADS);
+    /* Nothing that names the machine: the file has a digest in the result. */
+    strbuf_addf(&environment, "%s of preregd %s\narithmetic: version %d", EVAL_ENGINE,
+                PREREGD_VERSION, model_environment(SCORE_THREADS).arithmetic);
     rc = tokenizer_decode(e->tok, &end, 1, &end_text, err);
     const struct harness_model model = {.sha256 = hex,
                                         .environment = environment.buf,

@@ -17,7 +17,7 @@
 /* What the file says of the model; copied from an earlier file when that is exported. */
 struct harness_model {
     const char *sha256;
-    const char *environment; /* engine, BLAS, threads */
+    const char *environment; /* engine, version of the arithmetic */
     const char *end_text;    /* as the tokenizer spells it; NULL: it does not */
     int64_t end_id;
     int64_t parameters;
