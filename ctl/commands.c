@@ -166,9 +166,9 @@ const struct ctl_command ctl_commands[] = {
      "From the lock, with the workers that it pins, from the beginning, beside the counted data.\n"
      "Compares metrics and digests of artifacts with what was accepted (exit 3: they differ).\n"
      "If every stage is the same, the level is \"re-executed\" for this cell, or \"re-executed on\n"
-     "another processor\" if instruction set or vendor differ. Writes a rerun\n"
-     "file, which export includes. Refused while scores are sealed. Needs no daemon. "
-     "(docs/rerun.md)",
+     "another processor\" if instruction set or vendor differ (PREREG_CPU=avx2 of the\n"
+     "environment asks for another set). Writes a rerun file, which export includes. Refused\n"
+     "while scores are sealed. Needs no daemon. (docs/rerun.md)",
      CTL_JSON | CTL_PROGRAM | CTL_RERUN | CTL_OUT, 1, 1, cmd_rerun},
     /* over all programs */
     {"calibration", "[FOLDER…]", "a lab's outcomes against its priors",

@@ -265,6 +265,27 @@ static int take_result(const struct running *r, size_t stage, const char *id, co
     return rc;
 }
 
+/* The worker's environment as it was, and of our own what chooses among kernels that give the same
+ * bytes, so that a rerun can be made by another instruction set. A locked value wins. */
+static char **environment_of(const struct plan_stage *s, const char *folder)
+{
+    static const char *const names[] = {"PREREG_CPU", "PREREG_BFLOAT16"};
+    char **list = task_environment_list(s, folder);
+    size_t n = 0;
+    while (list[n] != NULL) {
+        n++;
+    }
+    list = xreallocarray(list, n + ARRAY_LEN(names) + 1, sizeof(*list));
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *own = getenv(names[i]);
+        if (own != NULL && json_member(s->env, names[i]) == NULL) {
+            list[n++] = xasprintf("%s=%s", names[i], own);
+        }
+    }
+    list[n] = NULL;
+    return list;
+}
+
 /* Runs one stage under the plan of its accepted result. */
 static int run_stage(const struct running *r, size_t stage, struct err *err)
 {
@@ -290,7 +311,7 @@ static int run_stage(const struct running *r, size_t stage, struct err *err)
     }
     object = argv[0];
     argv[0] = xstrdup(p->stages[stage].command[0]); /* its own name, though a copy is run */
-    env = task_environment_list(&p->stages[stage], folder);
+    env = environment_of(&p->stages[stage], folder);
     const struct rerun_worker w = {
         .name = p->stages[stage].name, .exec = object, .argv = argv, .env = env, .folder = folder};
     if ((rc = rerun_worker_run(&r->guard, &w, err)) != 0 ||

@@ -2,11 +2,13 @@
  * what was accepted, and prints the comparison. The daemon is not asked. Exit code 3: something
  * differs. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/files/file.h"
 #include "base/json/json.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 #include "ctl/local_answers.h"
@@ -72,6 +74,22 @@ static void add_differing(struct strbuf *sb, const cJSON *list, const char *key)
     }
 }
 
+/* A member of an environment in words. */
+static const char *place_words(const char *member)
+{
+    static const char *const words[][2] = {{"blas", "BLAS"},
+                                           {"core", "core of BLAS"},
+                                           {"threads", "number of threads"},
+                                           {"arithmetic", "version of the arithmetic"},
+                                           {"instructions", "instruction set"}};
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        if (strcmp(member, words[i][0]) == 0) {
+            return words[i][1];
+        }
+    }
+    return member;
+}
+
 /* How the machine differs from the one that made the accepted result. */
 static void add_places(struct strbuf *sb, const cJSON *stage)
 {
@@ -79,7 +97,7 @@ static void add_places(struct strbuf *sb, const cJSON *stage)
     const cJSON *name;
     cJSON_ArrayForEach(name, json_member(environment, "differs"))
     {
-        strbuf_addf(sb, "  another %s\n    accepted  ", name->valuestring);
+        strbuf_addf(sb, "  another %s\n    accepted  ", place_words(name->valuestring));
         add_value(sb, json_member(json_member(environment, "accepted"), name->valuestring));
         strbuf_adds(sb, "\n    again     ");
         add_value(sb, json_member(json_member(environment, "rerun"), name->valuestring));
@@ -110,6 +128,21 @@ static bool is_same(const cJSON *file)
     return (int)count_same(stages) == cJSON_GetArraySize(stages);
 }
 
+/* Whether RERUN_LEVEL_ELSEWHERE rests on PREREG_CPU alone: no stage ran on another processor. */
+static bool is_same_processor(const cJSON *file)
+{
+    const cJSON *stage;
+    bool same = strcmp(answer_text(file, "level", ""), RERUN_LEVEL_ELSEWHERE) == 0;
+    cJSON_ArrayForEach(stage, json_member(file, "stages"))
+    {
+        const cJSON *both = json_member(stage, "environment");
+        const char *was = answer_text(json_member(both, "accepted"), "cpu", "");
+        same = same && was[0] != '\0' &&
+               strcmp(was, answer_text(json_member(both, "rerun"), "cpu", "")) == 0;
+    }
+    return same;
+}
+
 /* The level of assurance that the rerun establishes, or why there is none. */
 static void add_level(struct strbuf *sb, const struct term *t, const cJSON *file)
 {
@@ -117,7 +150,8 @@ static void add_level(struct strbuf *sb, const struct term *t, const cJSON *file
     const char *level = answer_text(file, "level", NULL);
     if (level != NULL) {
         out_styled(sb, t, STYLE_GREEN, level);
-        strbuf_adds(sb, "  every stage of this cell gave the same again\n");
+        strbuf_addf(sb, "  every stage of this cell gave the same again%s\n",
+                    is_same_processor(file) ? ", by other instructions of the same processor" : "");
     } else if (!is_same(file)) {
         strbuf_adds(sb, "not \"" RERUN_LEVEL "\": something else came out\n");
     } else {

@@ -23,6 +23,7 @@ params = {{ gates = "{gates}", word = "one", arm = "$arm", seed = "$seed" }}
 [stage.score]
 after = ["train"]
 command = ["./rerun_worker.py"]
+env = {{ PREREG_CPU = "locked" }}
 params = {{ gates = "{gates}", word = "two" }}
 """ + READING + """[exclusion]
 budget = 0.9
@@ -93,8 +94,12 @@ def test_elsewhere(place):
     answer = place.ctl_json("rerun", CELL)
     equal((answer["level"], [s["environment"]["differs"] for s in answer["stages"]]),
           ("re-executed on another processor", [["instructions"]] * 2), "answer")
-    said = place.ctl("rerun", CELL).stdout
-    expect("re-executed on another processor  every stage" in said and "another instructions" in said, said)
+    gate(place, "asked")
+    said = place.must(OK, "preregctl", "rerun", CELL, env={**place.env, "PREREG_CPU": "avx2", "PREREG_OTHER": "x"}).stdout
+    with open(place.path("again/asked"), encoding="utf-8") as f:
+        equal(f.read().split("\n"), ["train PREREG_CPU=avx2", "score PREREG_CPU=locked", ""], "what the workers were asked")
+    expect("re-executed on another processor  every stage of this cell gave the same again, by other instructions of the same "
+           "processor\n" in said and "another instruction set\n    accepted  \"avx512\"\n    again     \"avx2\"\n" in said, said)
     receipt = place.ctl_json("export", "-o", place.path("out"))
     told = place.ctl_json("verify", receipt["folder"])
     equal([r["claims"] for r in told["reruns"]], ["re-executed on another processor"] * 2, "verify --json")
@@ -102,6 +107,30 @@ def test_elsewhere(place):
     expect("the same came out in every stage (re-executed on another processor)" in said, said)
     with open(os.path.join(receipt["folder"], "environment.jsonl"), encoding="utf-8") as f:
         equal({(e["arithmetic"], e["instructions"]) for e in map(json.loads, f)}, {(2, "avx512")}, "environment.jsonl")
+
+
+def test_instruction_sets(place):
+    """Shipped workers follow PREREG_CPU of a rerun, and give the same bytes."""
+    with open("/proc/cpuinfo", encoding="ascii") as f:
+        flags = set(next((line for line in f if line.startswith("flags")), "").split())
+    if not {"avx2", "fma", "avx512f", "avx512dq", "avx512bw", "avx512vl"} <= flags:
+        lab.skip("the processor has one fast instruction set only")
+    grid = place.prepare_small(6_000)
+    place.ctl("lock", grid)
+    place.must(OK, "preregd", "submit", grid, "--wait")
+    equal([stated_sets(place, cpu) for cpu in ("avx512", "avx2", "avx2!")],
+          [("re-executed", ["avx512"] * 3), ("re-executed on another processor", ["avx2"] * 3), None], "by PREREG_CPU")
+
+
+def stated_sets(place, cpu):
+    """The level, and by which instruction set each stage ran; None when a worker refuses the name."""
+    run = place.run("preregctl", "rerun", "arch=moe,seed=2", "--json", env={**place.env, "PREREG_CPU": cpu})
+    if run.returncode == ANY:
+        expect(f"PREREG_CPU={cpu}: expected baseline" in run.stderr, run.stderr)
+        return None
+    equal(run.returncode, OK, f"exit: {run.stderr}")
+    answer = json.loads(run.stdout)
+    return answer["level"], [s["environment"]["rerun"]["instructions"] for s in answer["stages"]]
 
 
 def test_differs(place):
@@ -229,4 +258,4 @@ def test_amended(place):
     equal([r["claims"] for r in place.ctl_json("verify", receipt["folder"])["reruns"]], ["re-executed"], "verify")
 
 
-lab.main(test_the_same, test_elsewhere, test_differs, test_drift, test_refused, test_signals, test_amended)
+lab.main(test_the_same, test_elsewhere, test_instruction_sets, test_differs, test_drift, test_refused, test_signals, test_amended)

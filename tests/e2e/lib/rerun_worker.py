@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """A worker whose first run is what its params say, and whose later ones are what the files in its folder of gates say: `chance`
 (something else comes out), `broken` (it fails), `set` (the instruction set that it
-states), `slow` (it does not end, and says its number in `slow.pid`). It starts when
-`<stage>.go` is there."""
+states), `asked` (it adds a line with its stage and the PREREG_CPU and so on that it finds), `slow` (it does not end, and says its
+number in `slow.pid`). It starts when `<stage>.go` is there."""
 
 import hashlib
 import json
@@ -25,6 +25,11 @@ def main():
         time.sleep(0.02)
     if os.path.exists(os.path.join(gates, "broken")):
         sys.exit("no such device: /dev/brain")
+    if os.path.exists(os.path.join(gates, "asked")):
+        with open("/proc/self/environ", encoding="utf-8") as f:  # os.environ hides that a name comes twice
+            given = [v for v in f.read().split("\0") if v.startswith("PREREG_") and not v.startswith(("PREREG_TASK", "PREREG_EVENTS"))]
+        with open(os.path.join(gates, "asked"), "a", encoding="utf-8") as f:
+            print(task["stage"], *sorted(given), file=f)
     if os.path.exists(os.path.join(gates, "slow")):
         write(os.path.join(gates, "slow.pid"), str(os.getpid()).encode())
         time.sleep(600)
