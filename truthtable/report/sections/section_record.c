@@ -86,8 +86,10 @@ static void add_assurance(struct doc *d, const struct report_model *m)
     doc_subsection(d, "Assurance");
     doc_paragraph(d,
                   "Level reached: %s. The levels are self-consistent (everything follows from the "
-                  "records), signed, time-stamped (a third party saw the lock before) and "
-                  "re-executed (the same weights and items came out again).",
+                  "records), signed, time-stamped (a third party saw the lock before), re-executed "
+                  "(the same weights and items came out again), and re-executed on another "
+                  "processor (of another vendor, or by another instruction set). preregctl rerun "
+                  "establishes the last two, for one cell.",
                   words_assurance(m));
     doc_paragraph(d, "Nothing proves that no data existed before the lock: a run by hand or a "
                      "second state folder leaves no trace here.");
