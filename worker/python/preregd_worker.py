@@ -433,12 +433,10 @@ def stem(metric):
     return re.split("[@:]", metric)[0]
 
 
-def blas_text():
-    """The linear algebra of numpy, where the worker has imported it; None when that is not known."""
-    numpy = sys.modules.get("numpy")
+def imported(name, ask):
+    """What a module that the worker has imported says; None when that is not known."""
     try:
-        blas = numpy.__config__.CONFIG["Build Dependencies"]["blas"]
-        return f"{blas['name']} {blas['version']}"
+        return ask(sys.modules[name])
     except (AttributeError, KeyError, TypeError):
         return None
 
@@ -493,10 +491,11 @@ class Worker:
 
     def environment(self):
         """The first line: what this attempt computes with, so that it is known of one that leaves no result, too."""
-        known = blas_text()
-        if known:
-            self.facts["blas"] = known
-        self.events.say("environment", threads=self.threads, **({"blas": known} if known else {}))
+        known = {"blas": imported("numpy", lambda m: "{name} {version}".format_map(m.__config__.CONFIG["Build Dependencies"]["blas"])),
+                 "instructions": imported("torch", lambda m: m.backends.cpu.get_cpu_capability().lower().replace("default", "baseline"))}
+        known = {name: text for name, text in known.items() if text}
+        self.facts.update(known)
+        self.events.say("environment", threads=self.threads, **known)
 
     def point(self, step, name, value):
         """A point of a curve; gates nothing. A value that is not finite becomes null. One of a metric that the plan seals, of its

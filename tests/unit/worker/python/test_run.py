@@ -102,6 +102,21 @@ class RunTest(place.Case):
         self.assertEqual(said[:3], ["environment", "section", "section"])
         self.assertIn("progress", said)
 
+    def test_environment(self):
+        """What is imported is stated, in the first event and among the facts; our contract of arithmetic never."""
+        module = "import sys, types\ndef ask(): return {text}\nsys.modules['torch'] = types.SimpleNamespace(backends=" \
+            "types.SimpleNamespace(cpu=types.SimpleNamespace(get_cpu_capability=ask)))\n"
+        for text, wanted in (("'AVX512'", "avx512"), ("'DEFAULT'", "baseline"), ("None", None)):
+            self.task(params={"steps": 2})
+            code, _, err = self.finish(module.format(text=text) + COUNT)
+            self.assertEqual((code, err), (0, ""))
+            said = place.lines("events.jsonl")[0]
+            with open("result.json", encoding="utf-8") as f:
+                facts = json.load(f)["facts"]
+            for told in (said, facts):
+                self.assertEqual((told.get("instructions"), "arithmetic" in told), (wanted, False), text)
+            os.remove("events.jsonl")
+
     def test_exit_codes(self):
         self.task()
         for body, code, text in (
