@@ -3,7 +3,11 @@
 numbers of threads, both precisions, with and without bfloat16 instructions. Timings and what names the machine are
 left out; weights, items, metrics and curves are not.
 
-    test_same_bytes.py BUILD/bin [NAME...]        PREREGD_LONG=1: whole horizons, and 7 threads
+    test_same_bytes.py BUILD/bin [--aarch64 BIN] [NAME...]
+
+--aarch64 runs the executables in BIN (preset cross-aarch64) under emulation, beside the processor's best instruction set.
+PREREGD_LONG=1: all models in every way, and whole horizons and 7 threads where that does not take hours (fma in software,
+emulation).
 """
 
 import hashlib
@@ -15,16 +19,17 @@ import sys
 import tempfile
 import time
 
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LONG = os.environ.get("PREREGD_LONG") == "1"
 
 BASE = {"layers": 2, "width": 64, "heads": 4, "context": 96, "batch_tokens": 192, "tokenizer": "bytes", "data": "corpus",
         "lr": 2e-3, "seed": 1}
 MOE = {"experts": 4, "top_k": 2, "expert_ffn": 88, "balance_loss": 0.01, "router_z_loss": 0.001}
-# name: (parameters, tokens, tokens with --long)
+# name: (parameters, tokens of each size)
 MODELS = {
-    "micro": ({**BASE, **MOE}, 960, 120_000),
+    "micro": ({**BASE, **MOE}, {"tiny": 384, "short": 960, "long": 120_000}),
     "first_light": ({**BASE, "vocab": 257, "ffn": 176, "seed": 42, "lr": 1e-3,
-                     "schedule": {"kind": "cosine", "warmup": 0.02, "floor": 0.1}}, 960, 600_000),
+                     "schedule": {"kind": "cosine", "warmup": 0.02, "floor": 0.1}}, {"tiny": 384, "short": 960, "long": 600_000}),
     # Wider than a piece of a product (256 positions), passes longer than one, an odd number of dimensions of a head
     "everything": ({**BASE, "layers": 3, "width": 264, "heads": 6, "kv_heads": 2, "context": 160, "batch_tokens": 1280,
                     "micro_batch": 4, "tokenizer": "bpe", "vocab": 400, "dense_layers": 1, "ffn": 328, "experts": 5,
@@ -32,8 +37,12 @@ MODELS = {
                     "balance_anneal": 0.5, "router_z_loss": 0.001, "bias_update_rate": 0.001, "reset_dead_experts": 1,
                     "tie_embeddings": False, "weight_decay": 0.05, "marks": [0.5], "target_loss": 5.0, "eval_every": 1,
                     "val_tokens": 640, "init": "start",
-                    "schedule": {"kind": "wsd", "warmup": 0.1, "floor": 0.1, "decay": 0.3}}, 2_560, 25_600),
+                    "schedule": {"kind": "wsd", "warmup": 0.1, "floor": 0.1, "decay": 0.3}},
+                   {"tiny": 1_280, "short": 2_560, "long": 25_600}),
 }
+# Tokens of the validation, unless the model says, and items of a score
+VALIDATED = {"tiny": 96, "short": 192, "long": 65_536}
+ITEMS = {"tiny": 2, "short": 4, "long": 288}
 SCORED = {"choices": "grammar", "schema": "giving"}
 
 
@@ -43,10 +52,11 @@ def flags():
 
 
 class Way:
-    """A way to run the workers that must not show in what they write."""
+    """A way to run the workers that must not show in what they write. `run`: what is put before a worker's path."""
 
-    def __init__(self, name, threads=1, **env):
-        self.name, self.threads, self.env = name, threads, env
+    def __init__(self, name, threads=1, binaries=None, run=(), **env):
+        self.name, self.threads, self.binaries, self.run, self.env = name, threads, binaries, list(run), env
+        self.slow = bool(run) or env.get("PREREG_CPU") == "baseline"
 
 
 def ways():
@@ -68,13 +78,24 @@ def ways():
     return found, skipped
 
 
+def emulated(binaries):
+    """The ways of an aarch64 build, or why there are none."""
+    root = os.environ.get("PREREGD_AARCH64_ROOT", os.path.join(TOP, "build", "aarch64-root"))
+    if not os.path.exists(os.path.join(root, "unpacked")) or not shutil.which("qemu-aarch64"):
+        return [], "aarch64: run ops/setup cross"
+    if not os.path.exists(os.path.join(binaries, "prereg-train")):
+        return [], f"aarch64: {binaries} has no prereg-train"
+    return [Way("aarch64, 2 threads", 2, os.path.abspath(binaries), ("qemu-aarch64", "-L", root))], None
+
+
 def attempt(way, binaries, worker, folder, task):
     os.makedirs(folder)
     with open(os.path.join(folder, "task.json"), "w", encoding="utf-8") as f:
         json.dump({"protocol": 1, "threads": way.threads, **task}, f)
     env = {"PATH": os.environ["PATH"], "OPENBLAS_NUM_THREADS": "1", "PREREG_TASK": "task.json",
            "PREREG_EVENTS": "events.jsonl", **way.env}
-    done = subprocess.run([os.path.join(binaries, worker)], cwd=folder, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run([*way.run, os.path.join(way.binaries or binaries, worker)], cwd=folder, env=env,
+                          capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(f"{way.name}: {worker} ended with {done.returncode}: {done.stderr.strip()[-600:]}")
 
@@ -115,11 +136,11 @@ def train(way, binaries, place, folder, params):
     return numbers(folder, ["model/model.bin"])
 
 
-def trained_and_scored(way, binaries, place, folder, params):
+def trained_and_scored(way, binaries, place, folder, params, limit):
     found = {"train " + k: v for k, v in train(way, binaries, place, os.path.join(folder, "train"), params).items()}
     for task, data in SCORED.items():
         at = os.path.join(folder, task)
-        asked = {"task": task, "data": data, "limit": 288 if LONG else 4}
+        asked = {"task": task, "data": data, "limit": limit}
         attempt(way, binaries, "prereg-eval", at, {"params": asked, "data": data_of(place, data),
                                                    "inputs": {"train": os.path.join(folder, "train")}})
         items = sorted(name for name in os.listdir(at) if name.startswith("items"))
@@ -131,18 +152,25 @@ def differences(one, other):
     return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
 
 
-def compare(binaries, place, name, precision, among):
-    params, short, long = MODELS[name]
-    tokens = long if LONG else short
-    params = {**params, "precision": precision, "horizon": {"contract": "fixed", "tokens": tokens}}
-    params.setdefault("val_tokens", 65_536 if LONG else 192)
-    if not LONG and (name, precision) != ("micro", "float32"):
-        among = among[1:] or among  # fma in software takes minutes
+def groups(name, precision, among, others):
+    """Which ways are compared, at which size."""
+    fast = [way for way in among if not way.slow] or among
+    if others:
+        return [("short" if LONG else "tiny", fast[-1:] + others)]
+    if LONG:
+        return [("short", among), ("long", fast)]
+    return [("short", among if (name, precision) == ("micro", "float32") else fast)]  # fma in software takes minutes
+
+
+def compare(binaries, place, name, precision, size, among):
+    params, tokens = MODELS[name]
+    params = {**params, "precision": precision, "horizon": {"contract": "fixed", "tokens": tokens[size]}}
+    params.setdefault("val_tokens", VALIDATED[size])
     first, failed = None, []
     for way in among:
         folder = os.path.join(place, f"{name} {precision} {way.name}")
         began = time.monotonic()
-        found = trained_and_scored(way, binaries, place, folder, params)
+        found = trained_and_scored(way, binaries, place, folder, params, ITEMS[size])
         first = first or found
         if os.environ.get("PREREGD_TIMES"):
             print(f"  {way.name}: {time.monotonic() - began:.1f} s", flush=True)
@@ -151,7 +179,8 @@ def compare(binaries, place, name, precision, among):
             failed.append(f"{name}, {precision}: {way.name} differs from {among[0].name} in {', '.join(differing)}")
         shutil.rmtree(folder)
     whole = hashlib.sha256(json.dumps(first, sort_keys=True).encode()).hexdigest()
-    print(f"{name}, {precision}: {whole[:16]}, {len(first)} quantities, {len(among)} ways", flush=True)
+    print(f"{name}, {precision}, {tokens[size]} tokens: {whole[:16]}, {len(first)} quantities, "
+          f"{len(among)} ways ({'; '.join(way.name for way in among)})", flush=True)
     return failed
 
 
@@ -175,21 +204,34 @@ def micro_batches(binaries, place, among):
     return failed
 
 
+def parse(arguments):
+    """Executables here, of aarch64 (or None), and names of models."""
+    binaries, names, cross = os.path.abspath(arguments[0]), arguments[1:], None
+    if names[:1] == ["--aarch64"]:
+        cross, names = names[1], names[2:]
+    return binaries, cross, names or [name for name in MODELS if LONG or cross is None or name != "everything"]
+
+
 def main():
-    binaries = os.path.abspath(sys.argv[1])
-    names = sys.argv[2:] or list(MODELS)
-    place = tempfile.mkdtemp(prefix="prereg-same-")
+    binaries, cross, names = parse(sys.argv[1:])
+    among, skipped = ways()
+    others, why = emulated(cross) if cross else ([], None)
+    if why:
+        print("skipped: " + why)
+        return 77
+    place, failed = tempfile.mkdtemp(prefix="prereg-same-"), []
     try:
         prepare(binaries, place)
-        among, skipped = ways()
-        train(among[-1], binaries, place, os.path.join(place, "start"),
-              {**{k: v for k, v in MODELS["everything"][0].items() if k not in ("init", "marks", "target_loss")},
-               "horizon": {"contract": "fixed", "tokens": 2_560}})
-        failed = []
+        if "everything" in names:
+            train(among[-1], binaries, place, os.path.join(place, "start"),
+                  {**{k: v for k, v in MODELS["everything"][0].items() if k not in ("init", "marks", "target_loss")},
+                   "horizon": {"contract": "fixed", "tokens": 2_560}})
         for name in names:
             for precision in ("float32", "bfloat16"):
-                failed += compare(binaries, place, name, precision, among)
-        failed += micro_batches(binaries, place, among)
+                for size, group in groups(name, precision, among, others):
+                    failed += compare(binaries, place, name, precision, size, group)
+        if not others:
+            failed += micro_batches(binaries, place, among)
     finally:
         shutil.rmtree(place)
     print("\n".join([f"skipped: {reason}" for reason in skipped] + failed))
