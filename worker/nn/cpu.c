@@ -3,9 +3,15 @@
  * the answer. AVX-512 counts when the foundation, DQ, BW and VL extensions are all there, which is
  * what the kernels are compiled for. A wish for more than the machine has is ignored here, so that
  * one environment serves all machines; nn_cpu_check() reports a wish that is not a name.
+ *
+ * Some hypervisors leave AVX512_BF16 out of CPUID although the instruction executes. So with
+ * PREREG_BFLOAT16=yes it is executed once, and SIGILL is the answer that it does not.
  */
 #include "worker/nn/cpu.h"
 
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,17 +51,6 @@ static enum nn_cpu choose(void)
     return best;
 }
 
-int nn_cpu_check(struct err *err)
-{
-    const char *wish = getenv("PREREG_CPU");
-
-    for (int i = NN_CPU_BASELINE; i <= NN_CPU_NEON; i++)
-        if (wish == NULL || wish[0] == '\0' || strcmp(wish, NAMES[i]) == 0)
-            return 0;
-    return err_set(err, ERR_USAGE, "PREREG_CPU=%.40s: expected baseline, avx2, avx512 or neon",
-                   wish);
-}
-
 /* Threads that ask at the same time compute the same answer, so no lock is needed. */
 enum nn_cpu nn_cpu(void)
 {
@@ -69,17 +64,100 @@ enum nn_cpu nn_cpu(void)
     return (enum nn_cpu)(level - 1);
 }
 
+static sigjmp_buf before;
+
+static void on_sigill(int number)
+{
+    (void)number;
+    siglongjmp(before, 1);
+}
+
+bool nn_cpu_executes(void (*instructions)(void))
+{
+    struct sigaction ours = {.sa_handler = on_sigill}, theirs;
+    volatile bool done = false;
+
+    if (sigaction(SIGILL, &ours, &theirs) != 0)
+        return false;
+    if (sigsetjmp(before, 1) == 0) {
+        instructions();
+        done = true;
+    }
+    return sigaction(SIGILL, &theirs, NULL) == 0 && done;
+}
+
+#ifdef __x86_64__
+
+static void multiply_pairs(void)
+{
+    __asm__ volatile("vdpbf16ps %%zmm0, %%zmm0, %%zmm0" : : : "xmm0");
+}
+
+static bool has_seen;
+
+static void see(void)
+{
+    has_seen = nn_cpu() == NN_CPU_AVX512 && nn_cpu_executes(multiply_pairs);
+}
+
 bool nn_cpu_has_bfloat16(void)
 {
-#ifdef __x86_64__
-    const char *wish = getenv("PREREG_BFLOAT16");
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+    if (nn_cpu_bfloat16_wish() == NN_WISH_YES)
+        return pthread_once(&once, see) == 0 && has_seen;
     __builtin_cpu_init();
     return nn_cpu() == NN_CPU_AVX512 && __builtin_cpu_supports("avx512bf16") &&
-           (wish == NULL || strcmp(wish, "no") != 0);
+           nn_cpu_bfloat16_wish() != NN_WISH_NO;
+}
+
 #else
+
+bool nn_cpu_has_bfloat16(void)
+{
     return false;
+}
+
 #endif
+
+enum nn_wish nn_cpu_bfloat16_wish(void)
+{
+    const char *wish = getenv("PREREG_BFLOAT16");
+
+    if (wish == NULL || wish[0] == '\0')
+        return NN_WISH_NONE;
+    return strcmp(wish, "yes") == 0  ? NN_WISH_YES
+           : strcmp(wish, "no") == 0 ? NN_WISH_NO
+                                     : NN_WISH_UNKNOWN;
+}
+
+static int check_bfloat16(struct err *err)
+{
+    enum nn_wish wish = nn_cpu_bfloat16_wish();
+
+    if (wish == NN_WISH_UNKNOWN)
+        return err_set(err, ERR_USAGE, "PREREG_BFLOAT16=%.40s: expected yes or no",
+                       getenv("PREREG_BFLOAT16"));
+    if (wish != NN_WISH_YES || nn_cpu_has_bfloat16())
+        return 0;
+    if (nn_cpu() != NN_CPU_AVX512)
+        return err_set(err, ERR_USAGE,
+                       "PREREG_BFLOAT16=yes: needs avx512, and the kernels are %s%s; unset it",
+                       nn_cpu_text(nn_cpu()),
+                       machine() == NN_CPU_AVX512 ? " by PREREG_CPU" : " on this processor");
+    return err_set(err, ERR_USAGE,
+                   "PREREG_BFLOAT16=yes: this processor does not execute vdpbf16ps; unset it");
+}
+
+int nn_cpu_check(struct err *err)
+{
+    const char *wish = getenv("PREREG_CPU");
+
+    for (int i = NN_CPU_BASELINE; i <= NN_CPU_NEON; i++)
+        if (wish == NULL || wish[0] == '\0' || strcmp(wish, NAMES[i]) == 0)
+            return check_bfloat16(err);
+    return err_set(err, ERR_USAGE, "PREREG_CPU=%.40s: expected baseline, avx2, avx512 or neon",
+                   wish);
 }
 
 const char *nn_cpu_text(enum nn_cpu cpu)

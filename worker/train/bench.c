@@ -268,7 +268,10 @@ static int measure(struct trainer *t, struct bench_result *r, struct err *err)
 
 int bench_run(const struct bench_options *opt, FILE *out, struct err *err)
 {
-    struct bench_result result = {.n = opt->steps, .threads = opt->threads, .kind = opt->products};
+    struct bench_result result = {.n = opt->steps,
+                                  .threads = opt->threads,
+                                  .kind = opt->products,
+                                  .precision = opt->precision};
     struct train_data data;
     struct trainer trainer;
 

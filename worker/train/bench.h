@@ -57,6 +57,7 @@ struct bench_result {
     double peak;      /* FLOP/s of the kernel */
     double bandwidth; /* bytes/s of memory */
     enum product_kind kind;
+    enum product_precision precision;
     double part[PASS_NR]; /* seconds of a step, mean */
     struct bench_part work[PASS_NR];
     double peak_bytes; /* resident, before buffers exist that only the bench needs */

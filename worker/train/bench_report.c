@@ -10,6 +10,7 @@
 #include "base/xalloc.h"
 #include "worker/nn/cpu.h"
 #include "worker/nn/gemm.h"
+#include "worker/nn/product/bfloat16.h"
 #include "worker/nn/product/product.h"
 #include "worker/train/bench.h"
 
@@ -110,6 +111,8 @@ static int print_json(const struct bench_result *r, FILE *out, struct err *err)
     json_put_string(obj, "blas", gemm_blas_text());
     json_put_string(obj, "products", product_text());
     json_put_string(obj, "kernels", nn_cpu_text(nn_cpu()));
+    if (r->precision == PRODUCT_BFLOAT16)
+        json_put_bool(obj, "bfloat16_instructions", bfloat16_is_native());
     json_put_int(obj, "n", r->n);
     json_put_string(obj, "clock", cpu_time ? "processor" : "wall");
     put_spread(obj, "wall_tokens_per_second", rates(r, r->step_wall));
@@ -161,9 +164,13 @@ static void print_text(const struct bench_result *r, FILE *out)
                   cfg->layers, cfg->width);
     (void)fprintf(out, "%d heads, vocabulary %d, %d experts\n", cfg->heads, cfg->vocab,
                   cfg->experts);
-    (void)fprintf(out, "step        %lld x %d tokens, %lld thread%s, kernels %s, %s\n",
+    (void)fprintf(out, "step        %lld x %d tokens, %lld thread%s, kernels %s%s, %s\n",
                   (long long)r->batch, cfg->context, (long long)r->threads,
-                  r->threads == 1 ? "" : "s", nn_cpu_text(nn_cpu()), product_text());
+                  r->threads == 1 ? "" : "s", nn_cpu_text(nn_cpu()),
+                  r->precision == PRODUCT_FLOAT32 ? ""
+                  : bfloat16_is_native()          ? ", bfloat16 by vdpbf16ps"
+                                                  : ", bfloat16 by fma",
+                  product_text());
     (void)fprintf(out, "training    %.0f tokens/s (median of %lld, %.0f to %.0f)\n", wall.median,
                   (long long)r->n, wall.low, wall.high);
     if (r->threads == 1)

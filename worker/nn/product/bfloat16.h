@@ -3,9 +3,9 @@
  *
  * The contract of a pair of positions along k: c = fma(a_(2i+1), b_(2i+1), c), then c = fma(a_2i,
  * b_2i, c), with a and b rounded to bfloat16 (to nearest, ties to even); an odd k ends with a pair
- * whose second number is zero. The instruction vdpbf16ps computes this. Where the processor has it,
- * a unit of k is a pair in the bits of one float; elsewhere a unit is one rounded number, the
- * second of each pair first, and the chain of fma is the same.
+ * whose second number is zero. The instruction vdpbf16ps computes this. Where the processor has it
+ * and is faster by it, a unit of k is a pair in the bits of one float; elsewhere a unit is one
+ * rounded number, the second of each pair first, and the chain of fma is the same.
  */
 #ifndef WORKER_NN_PRODUCT_BFLOAT16_H
 #define WORKER_NN_PRODUCT_BFLOAT16_H
@@ -15,8 +15,9 @@
 
 #include "worker/nn/real.h"
 
-/* Whether units are pairs: the processor has the instruction, and it was seen to keep the contract.
- */
+/* Whether units are pairs: the processor has the instruction, which was seen to keep the contract
+ * and to be faster than numbers are. PREREG_BFLOAT16=yes does not ask how fast. The same for the
+ * life of the process. */
 bool bfloat16_is_native(void);
 /* Units that k positions become. */
 size_t bfloat16_units(size_t k);

@@ -82,6 +82,13 @@ static void test_instruction_set(void **state)
     run("tasks gsm8k", &result);
     assert_int_equal(result.code, 0);
     proc_result_release(&result);
+    assert_int_equal(setenv("PREREG_BFLOAT16", "yes", 1), 0);
+    run("tasks gsm8k", &result);
+    assert_int_equal(result.code, 64);
+    assert_non_null(strstr(result.err.buf, "PREREG_BFLOAT16=yes: needs avx512, and the kernels are "
+                                           "baseline"));
+    proc_result_release(&result);
+    assert_int_equal(unsetenv("PREREG_BFLOAT16"), 0);
     assert_int_equal(unsetenv("PREREG_CPU"), 0);
 }
 
