@@ -162,6 +162,7 @@ def differences(one, other):
 
 def groups(name, precision, among, others):
     """Which ways are compared, at which size."""
+    among = [way for way in among if precision == "bfloat16" or "PREREG_BFLOAT16" not in way.env]
     fast = [way for way in among if not way.slow] or among
     if others:
         return [("short" if LONG else "tiny", fast[-1:] + others)]
