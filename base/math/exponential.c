@@ -238,7 +238,7 @@ double elementary_pow(double x, double y)
 {
     if (fabs(y) < DBL_MIN || (x >= 1 && x <= 1))
         return 1;
-    if (!(x >= 0) || isnan(y))
+    if (!(x > -DBL_MIN) || isnan(y))
         return (double)NAN;
     if (x < DBL_MIN || x > DBL_MAX)
         return pow_of_end(x, y);
