@@ -13,6 +13,8 @@
 #ifndef BASE_MATH_ELEMENTARY_H
 #define BASE_MATH_ELEMENTARY_H
 
+#include "base/math/strict.h"
+
 /* ln 2, the nearest double. */
 #define ELEMENTARY_LN_2 0x1.62e42fefa39efp-1
 

@@ -6,6 +6,8 @@
 #ifndef WORKER_NN_REAL_H
 #define WORKER_NN_REAL_H
 
+#include "base/math/strict.h"
+
 /* NN_FMA(a, b, c): a b + c with one rounding, on every machine (worker/nn/fused.h). */
 #ifdef NN_F64
 typedef double real;
