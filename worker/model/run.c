@@ -35,6 +35,7 @@ static void carve_mixture(struct carver *c, const struct run *run, struct layer_
     k->counts = carve_u32(c, e);
     k->plan.place = carve_u32(c, top);
     k->plan.first = carve_u32(c, e + 1);
+    k->plan.source = carve_u32(c, top);
     k->moe.xg = run->again.xg;
     k->moe.gu = carve_real(c, top * 2 * f);
     k->moe.h = run->again.moe_h;
@@ -62,32 +63,26 @@ static void carve_layer(struct carver *c, const struct run *run, struct layer_ke
         carve_mixture(c, run, k);
 }
 
-/* Gradients of activations, as large as the layer that needs most. */
-static void carve_scratch(struct carver *c, struct run *run, size_t dense_ffn)
+static void carve_scratch(struct carver *c, struct run *run)
 {
     const struct model_config *cfg = &run->cfg;
-    size_t n = run->max_tokens, top = n * (size_t)cfg->top_k, width = (size_t)cfg->width;
-    size_t ffn = max_size(n * dense_ffn, top * (size_t)cfg->expert_ffn);
+    size_t n = run->max_tokens, width = (size_t)cfg->width;
 
     run->grad.dx = carve_real(c, n * width);
     run->grad.dn = carve_real(c, n * width);
-    run->grad.dqkv = carve_real(c, n * model_config_qkv(cfg));
-    run->grad.dgu = carve_real(c, 2 * ffn);
-    run->grad.dh = carve_real(c, ffn);
-    run->grad.dyg = carve_real(c, top * width);
-    run->grad.dw = carve_real(c, top);
+    run->grad.dw = carve_real(c, n * (size_t)cfg->top_k);
     run->grad.dr = carve_real(c, n * (size_t)cfg->experts);
 }
 
 static void carve_again(struct carver *c, struct run *run, size_t dense_ffn)
 {
     const struct model_config *cfg = &run->cfg;
-    size_t n = run->max_tokens, top = n * (size_t)cfg->top_k;
+    size_t n = run->max_tokens;
 
     run->again.xn = carve_real(c, n * (size_t)cfg->width);
     run->again.h = carve_real(c, n * dense_ffn);
-    run->again.xg = carve_real(c, cfg->experts > 0 ? top * (size_t)cfg->width : 0);
-    run->again.moe_h = carve_real(c, cfg->experts > 0 ? top * (size_t)cfg->expert_ffn : 0);
+    run->again.xg = carve_real(c, cfg->experts > 0 ? n * (size_t)cfg->width : 0);
+    run->again.moe_h = carve_real(c, cfg->experts > 0 ? n * (size_t)cfg->expert_ffn : 0);
 }
 
 static struct attention_dims scratch_dims(const struct model_config *cfg)
@@ -123,7 +118,7 @@ static void lay_out(struct carver *c, struct run *run)
     run->logits = carve_real(c, run->head_rows * (size_t)cfg->vocab);
     run->row_loss = carve(c, run->head_rows, sizeof(double));
     if (run->mode == RUN_TRAIN)
-        carve_scratch(c, run, dense_ffn);
+        carve_scratch(c, run);
 }
 
 static void set_up(struct run *run, const struct model_config *cfg, enum run_mode mode,

@@ -4,7 +4,8 @@
  * grad.dx is the gradient of the residual stream and grad.dn that of a normalised input.
  *
  * A block adds its own share to dx, since the stream also passes it by. What is marked "again" in
- * run_private.h is recomputed just before its use.
+ * run_private.h is recomputed just before its use, and gradients of what a layer kept take its
+ * place.
  */
 #include <assert.h>
 
@@ -49,14 +50,14 @@ static void dense_ffn_backward(const struct pass *ps, const struct layer_kept *k
     pass_clock_mark(ps->run->clock, PASS_ELEMENTS);
     linear_backward_weight(gradient(ps, down, layer), g->dx, k->h,
                            &(struct linear_dims){ps->n, f, c, ps->run->precision});
-    linear_backward_input(g->dh, false, g->dx, weight(ps, down, layer),
+    linear_backward_input(k->h, false, g->dx, weight(ps, down, layer),
                           &(struct linear_dims){ps->n, f, c, ps->run->precision});
     pass_clock_mark(ps->run->clock, PASS_BODY);
-    swiglu_backward(g->dgu, g->dh, k->gu, ps->n, f);
+    swiglu_backward(k->gu, k->h, ps->n, f);
     pass_clock_mark(ps->run->clock, PASS_ELEMENTS);
-    linear_backward_weight(gradient(ps, gate, layer), g->dgu, k->xn2,
+    linear_backward_weight(gradient(ps, gate, layer), k->gu, k->xn2,
                            &(struct linear_dims){ps->n, c, 2 * f, ps->run->precision});
-    linear_backward_input(g->dn, add, g->dgu, weight(ps, gate, layer),
+    linear_backward_input(g->dn, add, k->gu, weight(ps, gate, layer),
                           &(struct linear_dims){ps->n, c, 2 * f, ps->run->precision});
     pass_clock_mark(ps->run->clock, PASS_BODY);
 }
@@ -74,10 +75,7 @@ static void mixture_backward(const struct pass *ps, const struct layer_kept *k, 
     struct moe_gradient out = {.dx = g->dn,
                                .dw = g->dw,
                                .dwgu = gradient(ps, TENSOR_EXPERT_GATE_UP, layer),
-                               .dwd = gradient(ps, TENSOR_EXPERT_DOWN, layer),
-                               .dyg = g->dyg,
-                               .dgu = g->dgu,
-                               .dh = g->dh};
+                               .dwd = gradient(ps, TENSOR_EXPERT_DOWN, layer)};
 
     moe_backward(&out, g->dx, &k->moe, &k->plan, k->xn2, k->route_w,
                  weight(ps, TENSOR_EXPERT_GATE_UP, layer), weight(ps, TENSOR_EXPERT_DOWN, layer),
@@ -126,16 +124,16 @@ static void attention_block_backward(const struct pass *ps, const struct layer_k
     linear_backward_input(g->dn, false, g->dx, weight(ps, TENSOR_O, layer),
                           &(struct linear_dims){ps->n, c, c, ps->run->precision});
     pass_clock_mark(ps->run->clock, PASS_BODY);
-    attention_backward(g->dqkv, g->dn, k->att, k->lse, k->qkv, ps->run->attention, dims);
+    attention_backward(k->qkv, g->dn, k->att, k->lse, k->qkv, ps->run->attention, dims);
     pass_clock_mark(ps->run->clock, PASS_ATTENTION);
-    rope_backward(g->dqkv, ps->run->rope, ps->n, dims->tokens, dims->heads + dims->groups,
-                  dims->dim, packed);
+    rope_backward(k->qkv, ps->run->rope, ps->n, dims->tokens, dims->heads + dims->groups, dims->dim,
+                  packed);
     rmsnorm_forward(k->xn1, k->rstd1, k->x, weight(ps, TENSOR_NORM_ATTENTION, layer),
                     (real)ps->run->cfg.norm_eps, ps->n, c);
     pass_clock_mark(ps->run->clock, PASS_ELEMENTS);
-    linear_backward_weight(gradient(ps, TENSOR_Q, layer), g->dqkv, k->xn1,
+    linear_backward_weight(gradient(ps, TENSOR_Q, layer), k->qkv, k->xn1,
                            &(struct linear_dims){ps->n, c, packed, ps->run->precision});
-    linear_backward_input(g->dn, false, g->dqkv, weight(ps, TENSOR_Q, layer),
+    linear_backward_input(g->dn, false, k->qkv, weight(ps, TENSOR_Q, layer),
                           &(struct linear_dims){ps->n, c, packed, ps->run->precision});
     pass_clock_mark(ps->run->clock, PASS_BODY);
     rmsnorm_backward(g->dx, gradient(ps, TENSOR_NORM_ATTENTION, layer), g->dn, k->x,

@@ -11,20 +11,21 @@
  * One layer's activations. Rows N = B T; width C, packed W = (H + 2 G) D.
  *
  * Those marked "again" are one buffer for all layers: they are cheap to compute from what is kept,
- * so the backward pass recomputes them, with the same bits.
+ * so the backward pass recomputes them, with the same bits. Those with "then its gradient" are used
+ * up by the backward pass.
  */
 struct layer_kept {
     real *x;          /* (N, C) into the block */
     real *rstd1;      /* (N) */
     real *xn1;        /* (N, C) again; the same buffer as xn2 */
-    real *qkv;        /* (N, W), rotated */
+    real *qkv;        /* (N, W), rotated; then its gradient */
     real *att;        /* (N, C) */
     real *lse;        /* (N, H) */
     real *x_mid;      /* (N, C) after attention */
     real *rstd2;      /* (N) */
     real *xn2;        /* (N, C) again */
-    real *gu;         /* (N, 2 F) of the dense block or the shared experts */
-    real *h;          /* (N, F) again */
+    real *gu;         /* (N, 2 F) of the dense block or the shared experts; then its gradient */
+    real *h;          /* (N, F) again; then its gradient */
     real *p;          /* (N, E) */
     real *route_lse;  /* (N) */
     uint32_t *chosen; /* (N, K) */
@@ -36,22 +37,18 @@ struct layer_kept {
 
 /* Gradients of activations: one set, reused by every layer. */
 struct run_scratch {
-    real *dx;   /* (N, C) of the residual stream */
-    real *dn;   /* (N, C) of a normalised input, or of attention's output */
-    real *dqkv; /* (N, W) */
-    real *dgu;  /* the largest of the ffn forms */
-    real *dh;
-    real *dyg; /* (N K, C) */
-    real *dw;  /* (N, K) */
-    real *dr;  /* (N, E) */
+    real *dx; /* (N, C) of the residual stream */
+    real *dn; /* (N, C) of a normalised input, or of attention's output */
+    real *dw; /* (N, K) */
+    real *dr; /* (N, E) */
 };
 
 /* What all layers share in a forward pass, and a backward pass recomputes. */
 struct run_again {
     real *xn;    /* (N, C) */
     real *h;     /* (N, F) */
-    real *xg;    /* (N K, C) */
-    real *moe_h; /* (N K, Fe) */
+    real *xg;    /* (N, C) of one expert */
+    real *moe_h; /* (N, Fe) of one expert */
 };
 
 struct run {

@@ -360,8 +360,8 @@ static void groups_backward(void *ctx, size_t from, size_t to, int thread)
     }
 }
 
-void attention_backward(real *restrict dqkv, const real *restrict dout, const real *restrict out,
-                        const real *restrict lse, const real *restrict qkv, real *restrict scratch,
+void attention_backward(real *dqkv, const real *restrict dout, const real *restrict out,
+                        const real *restrict lse, const real *qkv, real *restrict scratch,
                         const struct attention_dims *dims)
 {
     struct attention_pass p = {.dims = dims,

@@ -36,9 +36,10 @@ size_t attention_scratch(const struct attention_dims *dims);
 /* scratch: for nn_threads() threads. */
 void attention_forward(real *restrict out, real *restrict lse, const real *restrict qkv,
                        real *restrict scratch, const struct attention_dims *dims);
-/* Overwrites dqkv, which has no other source of gradient. */
-void attention_backward(real *restrict dqkv, const real *restrict dout, const real *restrict out,
-                        const real *restrict lse, const real *restrict qkv, real *restrict scratch,
+/* Overwrites dqkv, which has no other source of gradient and may be qkv itself: what a group reads
+ * of its rows is copied before they are written. */
+void attention_backward(real *dqkv, const real *restrict dout, const real *restrict out,
+                        const real *restrict lse, const real *qkv, real *restrict scratch,
                         const struct attention_dims *dims);
 
 #endif

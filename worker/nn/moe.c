@@ -2,7 +2,8 @@
  * A counting sort places the N K assignments: the router's counts give each expert a contiguous
  * range of rows, and assignments keep their order within it. Experts without tokens are skipped.
  * Outputs are added back in the order of a token's choice, not of the experts, so the order of a
- * token's sum does not depend on other tokens.
+ * token's sum does not depend on other tokens. One expert after the other copies its inputs
+ * together, which then stay in the caches. Gradients take the place of what they are derived from.
  */
 #include "worker/nn/moe.h"
 
@@ -24,17 +25,20 @@ void moe_plan_make(struct moe_plan *plan, const uint32_t *restrict chosen,
     }
     for (size_t i = 0; i < dims->n * dims->top_k; i++)
         plan->place[i] = plan->first[chosen[i] + 1]++;
+    for (size_t i = 0; plan->source != NULL && i < dims->n * dims->top_k; i++)
+        plan->source[plan->place[i]] = (uint32_t)(i / dims->top_k);
 }
 
-/* What goes between rows of tokens and grouped rows. Threads share out the tokens. */
+/* What goes between rows of tokens and grouped rows. Threads share out the tokens, or an expert's
+ * rows. */
 struct exchange {
     const struct moe_plan *plan;
     const real *tokens;  /* (N, C), read */
     real *out;           /* (N, C), added to */
-    real *grouped;       /* (N K, C) */
-    const real *yg;      /* (N K, C) of the forward pass */
+    real *grouped;       /* rows of C */
     const real *weights; /* (N, K) */
     real *dw;            /* (N, K) */
+    size_t first;        /* gather alone: the expert's first row */
     size_t c;
     size_t k;
 };
@@ -44,19 +48,19 @@ static void gather_part(void *ctx, size_t from, size_t to, int thread)
     const struct exchange *e = ctx;
 
     (void)thread;
-    for (size_t i = from * e->k; i < to * e->k; i++)
-        memcpy(e->grouped + e->plan->place[i] * e->c, e->tokens + i / e->k * e->c,
+    for (size_t i = from; i < to; i++)
+        memcpy(e->grouped + i * e->c, e->tokens + e->plan->source[e->first + i] * e->c,
                e->c * sizeof(real));
 }
 
-/* xg: each token's input is copied to the K rows of its experts. */
+/* xg: the inputs of the m rows that begin at `at`. */
 static void gather(const struct moe_kept *kept, const struct moe_plan *plan, const real *restrict x,
-                   const struct moe_dims *dims)
+                   size_t at, size_t m, const struct moe_dims *dims)
 {
     struct exchange e = {
-        .plan = plan, .tokens = x, .grouped = kept->xg, .c = dims->width, .k = dims->top_k};
+        .plan = plan, .tokens = x, .grouped = kept->xg, .first = at, .c = dims->width};
 
-    nn_parallel_rows(dims->n, e.k * e.c, gather_part, &e);
+    nn_parallel_rows(m, e.c, gather_part, &e);
     pass_clock_mark(dims->clock, PASS_ROUTING);
 }
 
@@ -67,10 +71,11 @@ static void weigh_part(void *ctx, size_t from, size_t to, int thread)
 
     (void)thread;
     for (size_t i = from * e->k; i < to * e->k; i++)
-        vec_axpy(e->out + i / e->k * e->c, e->weights[i], e->yg + e->plan->place[i] * e->c, e->c);
+        vec_axpy(e->out + i / e->k * e->c, e->weights[i], e->grouped + e->plan->place[i] * e->c,
+                 e->c);
 }
 
-/* dw = dy yg, dyg = w dy */
+/* dw = dy yg, and yg becomes dyg = w dy */
 static void weigh_back_part(void *ctx, size_t from, size_t to, int thread)
 {
     const struct exchange *e = ctx;
@@ -78,10 +83,10 @@ static void weigh_back_part(void *ctx, size_t from, size_t to, int thread)
     (void)thread;
     for (size_t i = from * e->k; i < to * e->k; i++) {
         const real *dy = e->tokens + i / e->k * e->c;
-        real *dyg = e->grouped + e->plan->place[i] * e->c;
-        e->dw[i] = vec_dot(dy, e->yg + e->plan->place[i] * e->c, e->c);
+        real *restrict row = e->grouped + e->plan->place[i] * e->c;
+        e->dw[i] = vec_dot(dy, row, e->c);
         for (size_t j = 0; j < e->c; j++)
-            dyg[j] = e->weights[i] * dy[j];
+            row[j] = e->weights[i] * dy[j];
     }
 }
 
@@ -92,7 +97,21 @@ static void collect_part(void *ctx, size_t from, size_t to, int thread)
 
     (void)thread;
     for (size_t i = from * e->k; i < to * e->k; i++)
-        vec_add(e->out + i / e->k * e->c, e->yg + e->plan->place[i] * e->c, e->c);
+        vec_add(e->out + i / e->k * e->c, e->grouped + e->plan->place[i] * e->c, e->c);
+}
+
+void moe_combine(real *restrict y, const struct moe_kept *kept, const struct moe_plan *plan,
+                 const real *restrict weights, const struct moe_dims *dims)
+{
+    struct exchange e = {.plan = plan,
+                         .out = y,
+                         .grouped = kept->yg,
+                         .weights = weights,
+                         .c = dims->width,
+                         .k = dims->top_k};
+
+    nn_parallel_rows(dims->n, e.k * e.c, weigh_part, &e);
+    pass_clock_mark(dims->clock, PASS_ROUTING);
 }
 
 void moe_forward(real *restrict y, const struct moe_kept *kept, const struct moe_plan *plan,
@@ -100,49 +119,46 @@ void moe_forward(real *restrict y, const struct moe_kept *kept, const struct moe
                  const real *restrict wd, const struct moe_dims *dims)
 {
     size_t c = dims->width, f = dims->ffn;
-    struct exchange back = {
-        .plan = plan, .out = y, .yg = kept->yg, .weights = weights, .c = c, .k = dims->top_k};
 
-    gather(kept, plan, x, dims);
     for (size_t e = 0; e < dims->experts; e++) {
         size_t at = plan->first[e], m = plan->first[e + 1] - at;
         if (m == 0)
             continue;
-        linear_forward(kept->gu + at * 2 * f, false, kept->xg + at * c, wgu + e * 2 * f * c,
+        gather(kept, plan, x, at, m, dims);
+        linear_forward(kept->gu + at * 2 * f, false, kept->xg, wgu + e * 2 * f * c,
                        &(struct linear_dims){m, c, 2 * f, dims->precision});
         pass_clock_mark(dims->clock, PASS_BODY);
-        swiglu_forward(kept->h + at * f, kept->gu + at * 2 * f, m, f);
+        swiglu_forward(kept->h, kept->gu + at * 2 * f, m, f);
         pass_clock_mark(dims->clock, PASS_ELEMENTS);
-        linear_forward(kept->yg + at * c, false, kept->h + at * f, wd + e * c * f,
+        linear_forward(kept->yg + at * c, false, kept->h, wd + e * c * f,
                        &(struct linear_dims){m, f, c, dims->precision});
         pass_clock_mark(dims->clock, PASS_BODY);
     }
-    nn_parallel_rows(dims->n, back.k * c, weigh_part, &back);
-    pass_clock_mark(dims->clock, PASS_ROUTING);
+    moe_combine(y, kept, plan, weights, dims);
 }
 
-/* Rows at .. at + m - 1 of expert e. h is recomputed; dyg is read and then overwritten by dxg. */
+/* Rows at .. at + m - 1 of expert e, whose xg is there: yg holds dyg and gets dxg, gu gets dgu, h
+ * is recomputed and gets dh. */
 static void expert_backward(const struct moe_gradient *grad, const struct moe_kept *kept, size_t e,
                             size_t at, size_t m, const real *restrict wgu, const real *restrict wd,
                             const struct moe_dims *dims)
 {
     size_t c = dims->width, f = dims->ffn;
-    real *dyg = grad->dyg + at * c;
-    real *dgu = grad->dgu + at * 2 * f;
-    real *dh = grad->dh + at * f;
+    real *dyg = kept->yg + at * c;
+    real *gu = kept->gu + at * 2 * f;
 
-    swiglu_forward(kept->h + at * f, kept->gu + at * 2 * f, m, f);
+    swiglu_forward(kept->h, gu, m, f);
     pass_clock_mark(dims->clock, PASS_ELEMENTS);
-    linear_backward_weight(grad->dwd + e * c * f, dyg, kept->h + at * f,
+    linear_backward_weight(grad->dwd + e * c * f, dyg, kept->h,
                            &(struct linear_dims){m, f, c, dims->precision});
-    linear_backward_input(dh, false, dyg, wd + e * c * f,
+    linear_backward_input(kept->h, false, dyg, wd + e * c * f,
                           &(struct linear_dims){m, f, c, dims->precision});
     pass_clock_mark(dims->clock, PASS_BODY);
-    swiglu_backward(dgu, dh, kept->gu + at * 2 * f, m, f);
+    swiglu_backward(gu, kept->h, m, f);
     pass_clock_mark(dims->clock, PASS_ELEMENTS);
-    linear_backward_weight(grad->dwgu + e * 2 * f * c, dgu, kept->xg + at * c,
+    linear_backward_weight(grad->dwgu + e * 2 * f * c, gu, kept->xg,
                            &(struct linear_dims){m, c, 2 * f, dims->precision});
-    linear_backward_input(dyg, false, dgu, wgu + e * 2 * f * c,
+    linear_backward_input(dyg, false, gu, wgu + e * 2 * f * c,
                           &(struct linear_dims){m, c, 2 * f, dims->precision});
     pass_clock_mark(dims->clock, PASS_BODY);
 }
@@ -152,26 +168,24 @@ void moe_backward(const struct moe_gradient *grad, const real *restrict dy,
                   const real *restrict weights, const real *restrict wgu, const real *restrict wd,
                   const struct moe_dims *dims)
 {
-    size_t c = dims->width;
-    struct exchange in = {.plan = plan,
-                          .tokens = dy,
-                          .grouped = grad->dyg,
-                          .yg = kept->yg,
-                          .weights = weights,
-                          .dw = grad->dw,
-                          .c = c,
-                          .k = dims->top_k};
-    struct exchange back = {
-        .plan = plan, .out = grad->dx, .yg = grad->dyg, .c = c, .k = dims->top_k};
+    struct exchange rows = {.plan = plan,
+                            .tokens = dy,
+                            .out = grad->dx,
+                            .grouped = kept->yg,
+                            .weights = weights,
+                            .dw = grad->dw,
+                            .c = dims->width,
+                            .k = dims->top_k};
 
-    gather(kept, plan, x, dims);
-    nn_parallel_rows(dims->n, in.k * c, weigh_back_part, &in);
+    nn_parallel_rows(dims->n, rows.k * rows.c, weigh_back_part, &rows);
     pass_clock_mark(dims->clock, PASS_ROUTING);
     for (size_t e = 0; e < dims->experts; e++) {
         size_t at = plan->first[e], m = plan->first[e + 1] - at;
-        if (m > 0)
-            expert_backward(grad, kept, e, at, m, wgu, wd, dims);
+        if (m == 0)
+            continue;
+        gather(kept, plan, x, at, m, dims);
+        expert_backward(grad, kept, e, at, m, wgu, wd, dims);
     }
-    nn_parallel_rows(dims->n, back.k * c, collect_part, &back);
+    nn_parallel_rows(dims->n, rows.k * rows.c, collect_part, &rows);
     pass_clock_mark(dims->clock, PASS_ROUTING);
 }

@@ -4,8 +4,8 @@
  *
  *   y_n = sum_k w_nk expert_(chosen_nk)(x_n);  expert_e(x) = Wd_e swiglu(Wgu_e x)
  *
- * Wgu (E, 2 Fe, C): per expert the gate's rows, then up's; Wd (E, C, Fe). Arrays: xg (N K, C) the
- * grouped inputs, gu (N K, 2 Fe), h (N K, Fe), yg (N K, C), and the plan. Backward:
+ * Wgu (E, 2 Fe, C): per expert the gate's rows, then up's; Wd (E, C, Fe). Grouped arrays have a row
+ * for each assignment: inputs xg, gu, h, outputs yg, and the plan says which. Backward:
  *
  *   dw_nk = dy_n yg_(place nk);  dyg = w dy;  each expert's three layers;  dx_n = sum_k dxg
  */
@@ -30,19 +30,21 @@ struct moe_dims {
 };
 
 /* Where the assignments went: place (N, K) is the row in the grouped arrays, first (E + 1) each
- * expert's range. */
+ * expert's range, and source (N K) the token of each row, NULL where it is not wanted. */
 struct moe_plan {
     uint32_t *place;
     uint32_t *first;
+    uint32_t *source;
 };
 
-/* Grouped activations of one layer. The backward pass needs gu and yg as they were left; it
- * recomputes xg and h, so layers may share the memory of those two. */
+/* Activations of one layer. The backward pass needs gu and yg as they were left, and turns them
+ * into their gradients. xg and h are those of one expert at a time, at most N rows: it recomputes
+ * them, and layers may share them. */
 struct moe_kept {
-    real *xg;
-    real *gu;
-    real *h;
-    real *yg;
+    real *xg; /* (N, C) */
+    real *gu; /* (N K, 2 Fe) */
+    real *h;  /* (N, Fe) */
+    real *yg; /* (N K, C) */
 };
 
 /* From the choices (N, K) and the number of tokens of each expert (E). */
@@ -54,19 +56,20 @@ void moe_forward(real *restrict y, const struct moe_kept *kept, const struct moe
                  const real *restrict x, const real *restrict weights, const real *restrict wgu,
                  const real *restrict wd, const struct moe_dims *dims);
 
-/* Where the gradients go: dx (N, C) added to, dw (N, K) overwritten, dwgu and dwd added to; the
- * rest is scratch of the grouped shapes. */
+/* Adds the outputs, weighed, to y (N, C) again, with the bits of moe_forward(). */
+void moe_combine(real *restrict y, const struct moe_kept *kept, const struct moe_plan *plan,
+                 const real *restrict weights, const struct moe_dims *dims);
+
+/* Where the gradients go: dx (N, C) added to, dw (N, K) overwritten, dwgu and dwd added to. */
 struct moe_gradient {
     real *dx;
     real *dw;
     real *dwgu;
     real *dwd;
-    real *dyg; /* scratch (N K, C), used for dxg too */
-    real *dgu; /* scratch (N K, 2 Fe) */
-    real *dh;  /* scratch (N K, Fe) */
 };
 
-/* x, weights and the plan are those of the forward pass; dy (N, C). */
+/* x, weights and the plan are those of the forward pass; dy (N, C). gu and yg of kept are used up.
+ */
 void moe_backward(const struct moe_gradient *grad, const real *restrict dy,
                   const struct moe_kept *kept, const struct moe_plan *plan, const real *restrict x,
                   const real *restrict weights, const real *restrict wgu, const real *restrict wd,

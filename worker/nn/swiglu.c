@@ -10,9 +10,9 @@
 /* Arrays of one call, in the letters of the header. */
 struct gating {
     real *h;
-    real *dgu;
-    const real *dh;
     const real *gu;
+    real *turned; /* gu, to become its gradient */
+    const real *dh;
     size_t f;
 };
 
@@ -50,15 +50,14 @@ NN_BODY void backward_rows_body(const struct gating *p, size_t from, size_t to)
     size_t f = p->f;
 
     for (size_t r = from; r < to; r++) {
-        const real *g = p->gu + r * 2 * f;
-        const real *u = g + f;
-        const real *d = p->dh + r * f;
-        real *restrict dg = p->dgu + r * 2 * f;
-        real *restrict du = dg + f;
+        const real *restrict d = p->dh + r * f;
+        real *restrict g = p->turned + r * 2 * f;
+        real *restrict u = g + f;
         for (size_t i = 0; i < f; i++) {
-            real s = 1 / (1 + nn_exp(-g[i]));
-            dg[i] = d[i] * u[i] * s * (1 + g[i] * (1 - s));
-            du[i] = d[i] * g[i] * s;
+            real gate = g[i];
+            real s = 1 / (1 + nn_exp(-gate));
+            g[i] = d[i] * u[i] * s * (1 + gate * (1 - s));
+            u[i] = d[i] * gate * s;
         }
     }
 }
@@ -72,10 +71,9 @@ static void backward_part(void *ctx, size_t from, size_t to, int thread)
     backward_rows(ctx, from, to);
 }
 
-void swiglu_backward(real *restrict dgu, const real *restrict dh, const real *restrict gu, size_t n,
-                     size_t f)
+void swiglu_backward(real *restrict gu, const real *restrict dh, size_t n, size_t f)
 {
-    struct gating p = {.dgu = dgu, .dh = dh, .gu = gu, .f = f};
+    struct gating p = {.turned = gu, .dh = dh, .f = f};
 
     nn_parallel_rows(n, f, backward_part, &p);
 }

@@ -98,8 +98,9 @@ static void test_swiglu(void **state)
     k.x = random_array(k.n * 2 * k.c, 7, 3.0);
     k.y = zero_array(k.n * k.c);
     k.r = random_array(k.n * k.c, 8, 1.0);
-    double *dx = zero_array(k.n * 2 * k.c);
-    swiglu_backward(dx, k.r, k.x, k.n, k.c);
+    double *dx = xcalloc(k.n * 2 * k.c, sizeof(double));
+    memcpy(dx, k.x, k.n * 2 * k.c * sizeof(double));
+    swiglu_backward(dx, k.r, k.n, k.c);
     gradcheck("swiglu", k.x, dx, k.n * 2 * k.c, 1, swiglu_loss, &k);
     free(k.x), free(k.y), free(k.r), free(dx);
 }
@@ -161,6 +162,10 @@ static void check_attention(const char *what, struct attention_dims dims, size_t
     (void)attention_loss(&k);
     attention_backward(dqkv, k.r, k.out, k.lse, k.qkv, k.scratch, &dims);
     gradcheck(what, k.qkv, dqkv, packed, stride, attention_loss, &k);
+    (void)attention_loss(&k); /* the differences moved qkv */
+    attention_backward(dqkv, k.r, k.out, k.lse, k.qkv, k.scratch, &dims);
+    attention_backward(k.qkv, k.r, k.out, k.lse, k.qkv, k.scratch, &dims);
+    assert_memory_equal(k.qkv, dqkv, packed * sizeof(double));
     free(k.qkv), free(k.out), free(k.lse), free(k.scratch), free(k.r), free(dqkv);
 }
 
@@ -377,6 +382,7 @@ static void moe_case_init(struct moe_case *k)
 
     k->plan.place = xcalloc(top, sizeof(uint32_t));
     k->plan.first = xcalloc(k->dims.experts + 1, sizeof(uint32_t));
+    k->plan.source = xcalloc(top, sizeof(uint32_t));
     moe_plan_make(&k->plan, chosen, counts, &k->dims);
     k->x = random_array(n * c, 19, 1.0);
     k->w = random_array(top, 20, 1.0);
@@ -384,14 +390,15 @@ static void moe_case_init(struct moe_case *k)
     k->wd = random_array(k->dims.experts * c * f, 22, 1.0);
     k->y = zero_array(n * c);
     k->r = random_array(n * c, 23, 1.0);
-    k->kept = (struct moe_kept){zero_array(top * c), zero_array(top * 2 * f), zero_array(top * f),
+    k->kept = (struct moe_kept){zero_array(n * c), zero_array(top * 2 * f), zero_array(n * f),
                                 zero_array(top * c)};
 }
 
 static void moe_case_release(struct moe_case *k)
 {
-    free(k->plan.place), free(k->plan.first), free(k->x), free(k->w), free(k->wgu), free(k->wd);
-    free(k->y), free(k->r), free(k->kept.xg), free(k->kept.gu), free(k->kept.h), free(k->kept.yg);
+    free(k->plan.place), free(k->plan.first), free(k->plan.source);
+    free(k->x), free(k->w), free(k->wgu), free(k->wd), free(k->y), free(k->r);
+    free(k->kept.xg), free(k->kept.gu), free(k->kept.h), free(k->kept.yg);
 }
 
 static void test_moe(void **state)
@@ -401,18 +408,19 @@ static void test_moe(void **state)
     moe_case_init(&k);
     size_t n = k.dims.n, c = k.dims.width, f = k.dims.ffn, top = n * k.dims.top_k;
     size_t n_gu = k.dims.experts * 2 * f * c, n_d = k.dims.experts * c * f;
-    struct moe_gradient g = {zero_array(n * c),  zero_array(top),     zero_array(n_gu),
-                             zero_array(n_d),    zero_array(top * c), zero_array(top * 2 * f),
-                             zero_array(top * f)};
+    struct moe_gradient g = {zero_array(n * c), zero_array(top), zero_array(n_gu), zero_array(n_d)};
+    double *y = zero_array(n * c);
     (void)moe_loss(&k);
-    memset(k.kept.xg, 0xff, top * c * sizeof(double)); /* another layer's by now */
-    memset(k.kept.h, 0xff, top * f * sizeof(double));
+    moe_combine(y, &k.kept, &k.plan, k.w, &k.dims);
+    assert_memory_equal(y, k.y, n * c * sizeof(double));
+    memset(k.kept.xg, 0xff, n * c * sizeof(double)); /* another layer's by now */
+    memset(k.kept.h, 0xff, n * f * sizeof(double));
     moe_backward(&g, k.r, &k.kept, &k.plan, k.x, k.w, k.wgu, k.wd, &k.dims);
     gradcheck("mixture x", k.x, g.dx, n * c, 1, moe_loss, &k);
     gradcheck("mixture weights", k.w, g.dw, top, 1, moe_loss, &k);
     gradcheck("mixture gate and up", k.wgu, g.dwgu, n_gu, 1, moe_loss, &k);
     gradcheck("mixture down", k.wd, g.dwd, n_d, 1, moe_loss, &k);
-    free(g.dx), free(g.dw), free(g.dwgu), free(g.dwd), free(g.dyg), free(g.dgu), free(g.dh);
+    free(g.dx), free(g.dw), free(g.dwgu), free(g.dwd), free(y);
     moe_case_release(&k);
 }
 
