@@ -1,7 +1,10 @@
 """What the training benches share: our side, PyTorch behind a pipe, and what is made of their times.
 
-One clock for both sides: the processor's with one thread, which other processes do not disturb, the wall with more."""
+One clock for both sides: the processor's with one thread, which other processes do not disturb, the wall with more.
+Each contestant keeps to as many processors as it has threads."""
 
+import contextlib
+import fcntl
 import json
 import math
 import os
@@ -12,20 +15,46 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODELS = os.path.join(HERE, "models")
 TURN_SECONDS = 900
+# What chooses kernels or threads, of every library that takes part.
+CHOICES = ("OPENBLAS_", "OMP_", "GOMP_", "MKL_", "KMP_", "ATEN_", "DNNL_", "ONEDNN_", "PREREG_CPU", "PREREG_BFLOAT16")
+# Each side on AVX2, whatever the processor has.
+AVX2 = {"PREREG_CPU": "avx2", "OPENBLAS_CORETYPE": "Haswell", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2"}
 
 
 class Broken(Exception):
     """A contestant did not do its work; the message says which and why."""
 
 
-def environment(threads, core=None):
-    """Of a contestant: nothing inherited that chooses kernels or threads."""
-    env = {k: v for k, v in os.environ.items()
-           if not k.startswith(("OPENBLAS_", "OMP_", "GOMP_", "MKL_", "KMP_", "ATEN_", "DNNL_", "ONEDNN_"))}
-    env["OMP_NUM_THREADS"] = str(threads)
-    if core:
-        env["OPENBLAS_CORETYPE"] = core
-    return env
+def environment(threads, choices=None):
+    """Of a contestant: nothing inherited that chooses kernels or threads, only `choices`."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(CHOICES)}
+    return {**env, "OMP_NUM_THREADS": str(threads), **(choices or {})}
+
+
+def named(build):
+    """The choice of a CPUID that names avx512_bf16 (cpuid_bfloat16.c)."""
+    library = os.path.join(build, "bench", "cpuid_bfloat16.so")
+    if not os.path.exists(library):
+        raise Broken(f"no {library}: build the target cpuid_bfloat16")
+    return {"LD_PRELOAD": library}
+
+
+def pinned(threads):
+    """The beginning of a command that keeps to the last processors that we may use, one a thread."""
+    cores = sorted(os.sched_getaffinity(0))[-threads:]
+    return ["taskset", "-c", ",".join(map(str, cores))]
+
+
+@contextlib.contextmanager
+def lock(path):
+    """Holds the file during a round, so that measurements on one machine do not overlap; without a path, nothing."""
+    if path is None:
+        yield
+        return
+    with open(path, "a", encoding="utf-8") as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        yield
 
 
 def model_path(name):
@@ -40,11 +69,12 @@ def read_model(name):
 class Ours:
     """prereg-train --bench; a new process a turn."""
 
-    def __init__(self, build, path, threads, batch=None, context=None, core=None):
-        self.command = [os.path.join(build, "bin", "prereg-train"), "--bench", path, "--threads", str(threads), "--json"]
+    def __init__(self, build, path, threads, batch=None, context=None, extra=(), choices=None):
+        self.command = pinned(threads) + [os.path.join(build, "bin", "prereg-train"), "--bench", path]
+        self.command += ["--threads", str(threads), "--json", *extra]
         self.command += ["--batch", str(batch)] if batch else []
         self.command += ["--context", str(context)] if context else []
-        self.env, self.last = environment(threads, core), None
+        self.env, self.last = environment(threads, choices), None
 
     def start(self, steps):
         return subprocess.Popen(self.command + ["--steps", str(steps)], env=self.env, text=True,
@@ -66,8 +96,8 @@ class Ours:
         seen = self.finish(self.start(steps))
         return {"train": seen["tokens_per_second"]["median"], "wall": seen["wall_tokens_per_second"]["median"],
                 "forward": seen["forward_tokens_per_second"]["median"],
-                "share": seen["share_of_peak"], "ceiling": seen["peak_gflops"], "gflops": seen["gflops"],
-                "peak": seen["peak_rss_bytes"]}
+                "peak": seen["peak_rss_bytes"],
+                **{k: seen[k] for k in ("share_of_peak", "products_share_of_peak", "peak_gflops", "gflops") if k in seen}}
 
     def close(self):
         pass
@@ -76,7 +106,7 @@ class Ours:
 class Peer:
     """One PyTorch process for the whole contest; it sleeps while others have their turn."""
 
-    def __init__(self, python, path, threads, batch, extra=(), context=None, core=None):
+    def __init__(self, python, path, threads, batch, context=None, extra=(), choices=None):
         self.errors = tempfile.TemporaryFile()
         self.scratch = None
         if context:
@@ -86,8 +116,9 @@ class Peer:
             json.dump(shape, self.scratch)
             self.scratch.flush()
             path = self.scratch.name
-        command = [python, os.path.join(HERE, "torch_peer.py"), path, "--threads", str(threads), "--batch", str(batch)]
-        self.child = subprocess.Popen(command + list(extra), env=environment(threads, core), text=True, stdin=subprocess.PIPE,
+        command = pinned(threads) + [python, os.path.join(HERE, "torch_peer.py"), path]
+        command += ["--threads", str(threads), "--batch", str(batch), *extra]
+        self.child = subprocess.Popen(command, env=environment(threads, choices), text=True, stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, stderr=self.errors)
         with open(path, encoding="utf-8") as f:
             shape = json.load(f)
@@ -132,6 +163,19 @@ class Peer:
         except (OSError, subprocess.TimeoutExpired):
             self.child.kill()
             self.child.wait()
+
+
+def bfloat16_kernels(python, choices=None):
+    """What a PyTorch says about bfloat16 on this processor: its capabilities, and oneDNN's kernel for a product."""
+    command = pinned(1) + [python, os.path.join(HERE, "torch_peer.py"), "--kernels"]
+    env = {**environment(1, choices), "ONEDNN_VERBOSE": "1", "DNNL_VERBOSE": "1"}
+    done = subprocess.run(command, env=env, text=True, capture_output=True, timeout=TURN_SECONDS, check=False)
+    lines = done.stdout.splitlines()
+    about = [line.removeprefix("about: ") for line in lines if line.startswith("about: ")]
+    isa = [line.split("isa:")[1].strip() for line in lines if "verbose" in line and "isa:" in line]
+    chosen = [",".join(line.split("exec,")[1].split(",")[1:3]) for line in lines if "verbose" in line and "exec," in line]
+    products = sorted({k for k in chosen if k.startswith(("matmul", "inner_product"))})
+    return about + [f"oneDNN: {i}" for i in isa[:1]] + [f"oneDNN, product in bfloat16: {' '.join(products) or 'not used'}"]
 
 
 def spread(values):

@@ -108,7 +108,7 @@ class Ours:
     def __init__(self, build, folder, model, files, core=None, kernels=None):
         """core: of OpenBLAS; kernels: of the engine's own, PREREG_CPU."""
         self.build, self.folder, self.model, self.files = build, folder, model, files
-        self.env = {k: v for k, v in contest.environment(1, core).items() if k != "PREREG_CPU"}
+        self.env = contest.environment(1, {"OPENBLAS_CORETYPE": core} if core else None)
         if kernels:
             self.env["PREREG_CPU"] = kernels
 

@@ -87,11 +87,11 @@ class Mixture(nn.Module):
     def forward(self, x):
         shape = x.shape
         x = x.reshape(-1, shape[-1])
-        p = torch.softmax(self.router(x), -1)
+        with torch.autocast("cpu", enabled=False):  # the choice of experts stays float32, as ours does
+            p = torch.softmax(self.router(x.float()), -1)
         weight, chosen = p.topk(self.k, -1)
         weight = weight / weight.sum(-1, keepdim=True)
-        load = torch.zeros(self.e, dtype=x.dtype).index_add(
-            0, chosen.reshape(-1), torch.ones(chosen.numel(), dtype=x.dtype)) / chosen.numel()
+        load = torch.zeros(self.e).index_add(0, chosen.reshape(-1), torch.ones(chosen.numel())) / chosen.numel()
         balance = self.e * (load * p.mean(0)).sum()
         return self.by_expert(x, weight, chosen).view(shape), balance
 
@@ -104,7 +104,8 @@ class Mixture(nn.Module):
         gates, downs = self.gate_up.unbind(0), self.down.unbind(0)
         done = [F.linear(swiglu(F.linear(part, gates[e])), downs[e]) for e, part in enumerate(parts) if counts[e]]
         scale = weight.reshape(-1).index_select(0, order).unsqueeze(-1)
-        return torch.zeros_like(x).index_add(0, rows, torch.cat(done) * scale)
+        scaled = torch.cat(done) * scale
+        return torch.zeros(x.shape, dtype=scaled.dtype).index_add(0, rows, scaled)
 
 
 class Block(nn.Module):
@@ -150,7 +151,7 @@ class Model(nn.Module):
         if self.chunked:
             loss = F.linear_cross_entropy(x, self.head, targets.view(-1), options=nn.LinearCrossEntropyOptions())
         else:
-            loss = F.cross_entropy(F.linear(x, self.head), targets.view(-1))
+            loss = F.cross_entropy(F.linear(x, self.head).float(), targets.view(-1))
         return loss, loss + BALANCE * torch.stack(balances).mean() if balances else loss
 
 
@@ -175,7 +176,7 @@ def passed(since):
 
 class Session:
     def __init__(self, m, options):
-        self.m, self.batch = m, options.batch
+        self.m, self.batch, self.autocast = m, options.batch, options.autocast
         torch.manual_seed(1)
         self.model = Model(m, options)
         self.parameters = list(self.model.parameters())
@@ -191,7 +192,8 @@ class Session:
         tokens, targets = self.tokens()
         since = clocks()
         self.optimiser.zero_grad(set_to_none=True)
-        loss, whole = self.call(tokens, targets)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.autocast):
+            loss, whole = self.call(tokens, targets)
         whole.backward()
         torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
         self.optimiser.step()
@@ -202,7 +204,8 @@ class Session:
     def forward(self):
         tokens, targets = self.tokens()
         since = clocks()
-        loss = self.call(tokens, targets)[0].item()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.autocast):
+            loss = self.call(tokens, targets)[0].item()
         return passed(since), loss
 
 
@@ -219,6 +222,19 @@ def libraries():
         return sorted({os.path.realpath(line.split()[-1]) for line in f if POOLS.search(line.strip())})
 
 
+def show_kernels():
+    """A product in bfloat16, of which oneDNN reports the kernel; run with ONEDNN_VERBOSE=1 and DNNL_VERBOSE=1."""
+    capability = getattr(getattr(torch.backends, "cpu", None), "get_cpu_capability", lambda: "not known")()
+    try:
+        supported = torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    except (AttributeError, RuntimeError):
+        supported = "not known"
+    print(f"about: PyTorch {torch.__version__}: capability {capability}, _is_mkldnn_bf16_supported {supported}", flush=True)
+    torch.set_num_threads(1)
+    with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
+        F.linear(torch.ones(2048, 512), torch.ones(768, 512))
+
+
 def answer(line, session, imported):
     words = line.split()
     if words[0] == "memory":
@@ -231,11 +247,17 @@ def answer(line, session, imported):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="JSON file of the shape, the keys of docs/models.md")
+    parser.add_argument("model", nargs="?", help="JSON file of the shape, the keys of docs/models.md")
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--autocast", action="store_true", help="the forward pass in bfloat16, as torch.autocast chooses")
+    parser.add_argument("--kernels", action="store_true", help="say what a product in bfloat16 runs on")
     options = parser.parse_args()
+    if options.kernels:
+        return show_kernels()
+    if options.model is None:
+        parser.error("expected a model or --kernels")
     torch.set_num_threads(options.threads)
     with open(options.model, encoding="utf-8") as f:
         m = {"experts": 0, "dense_layers": 0, "tie_embeddings": True, **json.load(f)}
@@ -254,6 +276,7 @@ def main():
         if line.strip() == "quit":
             break
         print(json.dumps(answer(line, session, imported)), flush=True)
+    return None
 
 
 if __name__ == "__main__":
