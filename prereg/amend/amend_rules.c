@@ -124,6 +124,7 @@ static struct place_of of_plan(const cJSON *change, const char *section)
         {"input", {KIND_SEALED, "inputs", NULL}},
         {"table", {KIND_SEALED, "table", NULL}},
         {"exclusion", {KIND_SEALED, "budget", NULL}},
+        {"scope", {KIND_SEALED, "scope", NULL}},
         {"validity", {KIND_VALIDITY, "validity", NULL}},
         {"apparatus", {KIND_APPARATUS, "apparatus", NULL}},
         {"instrument", {KIND_INSTRUMENTS, "instruments", NULL}},

@@ -90,6 +90,7 @@ void load_pin(struct load *l);         /* [pin] */
 void load_lock_rule(struct load *l);   /* [lock] */
 void load_forecasts(struct load *l);   /* [forecast] */
 void load_instruments(struct load *l); /* [instrument.*] */
+void load_scope(struct load *l);       /* [scope], after the forecasts */
 void load_apparatus(struct load *l);   /* [apparatus.*] */
 void load_run(struct load *l);         /* [run] [run.STAGE] */
 void load_slurm(struct load *l, const struct toml_node *run); /* [run.slurm], for load_run() */

@@ -55,7 +55,8 @@ enum {
     READ_EXCLUSION = 1 << 16,
     READ_PIN = 1 << 17,
     READ_LOCK = 1 << 18,
-    READ_ALL = (1 << 19) - 1,
+    READ_SCOPE = 1 << 19,
+    READ_ALL = (1 << 20) - 1,
 };
 
 /* Each section reader needs the ones before it. Returns those that met an error. */
@@ -81,6 +82,7 @@ static unsigned load_sections(struct load *l)
                    {load_lock_rule, READ_LOCK},
                    {load_forecasts, READ_FORECASTS},
                    {load_instruments, READ_INSTRUMENTS},
+                   {load_scope, READ_SCOPE},
                    {load_apparatus, READ_APPARATUS},
                    {load_run, READ_RUN}};
     unsigned faulty = 0;

@@ -115,6 +115,32 @@ struct plan_forecast {
     double confidence;
 };
 
+/* A difference between arms, or in how they were made, that could explain the outcome instead. */
+struct plan_confound {
+    const char *column; /* of "what is held fixed", by its key ("tokens_per_expert"); or NULL */
+    const char *text;
+    struct place place;
+};
+
+struct plan_texts {
+    const char **items;
+    size_t n;
+};
+
+/* [scope]: what the author says before the data of how far the verdict reaches. It informs: no
+ * condition reads it. */
+struct plan_scope {
+    bool declared;
+    struct place place;
+    struct plan_texts claims;
+    struct plan_texts not_claimed;
+    struct plan_texts forward_work;
+    struct plan_confound *confounds;
+    size_t n_confounds;
+    const char *mechanism; /* or NULL */
+    size_t forecast;       /* that would show the mechanism; or INDEX_NONE */
+};
+
 struct plan_instrument { /* validated here, computed in truthtable/instruments */
     const char *name;
     const char *kind; /* bayes, mixed, connector, ... */

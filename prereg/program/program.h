@@ -68,6 +68,7 @@ struct plan_program {
     size_t n_instruments;
     struct plan_forecast *forecasts;
     size_t n_forecasts;
+    struct plan_scope scope;
     struct plan_apparatus *apparatus;
     size_t n_apparatus;
     const char **pin_files;

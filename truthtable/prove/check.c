@@ -22,6 +22,7 @@ int check_run(const struct plan_program *p, const cJSON *describe, struct check_
         check_use(out, &rules, diag);
         check_measures(out, &rules);
         check_fixed(out, &rules, describe);
+        check_scope(out, diag);
         check_plan(out, describe);
     }
     if (rc != 0) { /* all faults at once: the table's need no conditions */
@@ -79,6 +80,7 @@ cJSON *check_fixed_json(const struct plan_program *p, const cJSON *describe, str
     diag_init(&diag, p->path);
     if (rules_compile(p, &rules, &diag, err) == 0) {
         check_fixed(&r, &rules, describe);
+        check_scope(&r, &diag);
         o = check_fixed_object(&r);
     }
     rules_release(&rules);

@@ -84,6 +84,19 @@ struct fixed_words { /* which columns are equal, "tokens, P_active (within 0.095
     const char *unknown;
 };
 
+struct fixed_difference { /* of a column, over all contrasts */
+    bool differs;         /* between the arms of some contrast */
+    bool unknown;         /* for the arms of some contrast */
+    size_t contrast;      /* where it differs most */
+    double ratio;         /* of the larger to the smaller value there; infinite: one is 0 or less */
+};
+
+struct confound_proof { /* of a column, where the program has [scope] */
+    bool declared;
+    bool undeclared; /* it differs, and [scope] does not say so */
+    bool idle;       /* declared, but equal between the arms of every contrast */
+};
+
 struct plan_proof { /* NaN: unknown */
     size_t n_cells;
     size_t n_tasks;
@@ -111,6 +124,8 @@ struct check_report {
     struct fixed_words fixed_words; /* over all conditions */
     struct fixed_words
         *fixed_contrasts; /* [contrast]: between its arms; all NULL for a difference */
+    struct fixed_difference differences[FIXED_NR];
+    struct confound_proof confounds[FIXED_NR];
     struct plan_proof plan;
 };
 
@@ -143,7 +158,9 @@ void check_floors(const struct plan_program *p, const cJSON *describe, struct di
 /* The whole report; the caller frees it. Also the lock's "proof". */
 cJSON *check_json(const struct check_report *r) __attribute__((returns_nonnull));
 
+/* As tables show it ("tokens/P_total"), and as [scope] names it ("tokens_per_total"). */
 const char *fixed_column_name(enum fixed_column c);
+const char *fixed_column_key(enum fixed_column c);
 
 /* Only what is held fixed, for a plan as locked or amended: the member "fixed" of check_json(). The
  * caller deletes it; NULL when conditions do not compile. */

@@ -18,22 +18,28 @@
 
 static const struct {
     const char *name;
-    const char *fact; /* NULL: derived from others */
+    const char *key; /* in [scope]; also the fact, unless it is derived */
+    bool derived;    /* from others */
 } columns[FIXED_NR] = {
-    [FIXED_PARAMS_TOTAL] = {"P_total", "params_total"},
-    [FIXED_PARAMS_ACTIVE] = {"P_active", "params_active"},
-    [FIXED_ACTIVE_FFN] = {"active ffn width", "active_ffn"},
-    [FIXED_TOKENS] = {"tokens", "tokens"},
-    [FIXED_TOKENS_PER_TOTAL] = {"tokens/P_total", NULL},
-    [FIXED_TOKENS_PER_ACTIVE] = {"tokens/P_active", NULL},
-    [FIXED_TOKENS_PER_EXPERT] = {"tokens per expert", "tokens_per_expert"},
-    [FIXED_FLOPS_PER_TOKEN] = {"FLOPs per token", "flops_per_token"},
-    [FIXED_STEPS] = {"steps", "steps"},
+    [FIXED_PARAMS_TOTAL] = {"P_total", "params_total", false},
+    [FIXED_PARAMS_ACTIVE] = {"P_active", "params_active", false},
+    [FIXED_ACTIVE_FFN] = {"active ffn width", "active_ffn", false},
+    [FIXED_TOKENS] = {"tokens", "tokens", false},
+    [FIXED_TOKENS_PER_TOTAL] = {"tokens/P_total", "tokens_per_total", true},
+    [FIXED_TOKENS_PER_ACTIVE] = {"tokens/P_active", "tokens_per_active", true},
+    [FIXED_TOKENS_PER_EXPERT] = {"tokens per expert", "tokens_per_expert", false},
+    [FIXED_FLOPS_PER_TOKEN] = {"FLOPs per token", "flops_per_token", false},
+    [FIXED_STEPS] = {"steps", "steps", false},
 };
 
 const char *fixed_column_name(enum fixed_column c)
 {
     return c < FIXED_NR ? columns[c].name : "?";
+}
+
+const char *fixed_column_key(enum fixed_column c)
+{
+    return c < FIXED_NR ? columns[c].key : "?";
 }
 
 /* The contrast that a measure's resolution is computed for: the binding counter's, else the first
@@ -116,9 +122,9 @@ static void fill_row(struct fixed_row *row, const struct plan_program *p, const 
 {
     double *v = row->values;
     for (size_t c = 0; c < FIXED_NR; c++) {
-        v[c] = columns[c].fact == NULL || stage == INDEX_NONE
+        v[c] = columns[c].derived || stage == INDEX_NONE
                    ? (double)NAN
-                   : fact_or_nan(describe, p, condition, stage, columns[c].fact);
+                   : fact_or_nan(describe, p, condition, stage, columns[c].key);
     }
     v[FIXED_TOKENS_PER_TOTAL] = v[FIXED_TOKENS] / v[FIXED_PARAMS_TOTAL];
     v[FIXED_TOKENS_PER_ACTIVE] = v[FIXED_TOKENS] / v[FIXED_PARAMS_ACTIVE];
@@ -156,21 +162,22 @@ static void spread_add(struct ratio_spread *s, double a, double b)
 enum { LIST_EQUAL, LIST_DIFFER, LIST_UNKNOWN, LIST_NR };
 
 /* Names the column in the list where it belongs: equal, equal within a little, different, or not
- * known everywhere. */
-static void list_column(const struct ratio_spread *s, size_t column, struct strbuf lists[LIST_NR])
+ * known everywhere. Returns which. */
+static int list_column(const struct ratio_spread *s, size_t column, struct strbuf lists[LIST_NR])
 {
+    int list = LIST_DIFFER;
     if (!s->known) {
-        (void)add_column(&lists[LIST_UNKNOWN], column);
-    } else if (s->exact) {
-        (void)add_column(&lists[LIST_EQUAL], column);
-    } else if (s->signs) {
-        (void)add_column(&lists[LIST_DIFFER], column);
-    } else if (1 / s->low - 1 <= EQUAL_WITHIN) {
-        strbuf_addf(add_column(&lists[LIST_EQUAL], column), " (within %.2g %%)",
-                    100 * (1 / s->low - 1));
-    } else {
-        strbuf_addf(add_column(&lists[LIST_DIFFER], column), " (x%.3g)", 1 / s->low);
+        list = LIST_UNKNOWN;
+    } else if (s->exact || (!s->signs && 1 / s->low - 1 <= EQUAL_WITHIN)) {
+        list = LIST_EQUAL;
     }
+    (void)add_column(&lists[list], column);
+    if (list == LIST_EQUAL && !s->exact) {
+        strbuf_addf(&lists[list], " (within %.2g %%)", 100 * (1 / s->low - 1));
+    } else if (list == LIST_DIFFER && !s->signs) {
+        strbuf_addf(&lists[list], " (x%.3g)", 1 / s->low);
+    }
+    return list;
 }
 
 /* Moves the three lists into the report's arena. */
@@ -201,9 +208,20 @@ static struct fixed_words judge_all(struct check_report *r)
             high = fmax(high, v);
         }
         spread_add(&s, low, high);
-        list_column(&s, column, lists);
+        (void)list_column(&s, column, lists);
     }
     return take_lists(r, lists);
+}
+
+/* Keeps the contrast in which a column differs most, and whether it is known in all of them. */
+static void note_column(struct check_report *r, size_t contrast, size_t column, int list,
+                        double ratio)
+{
+    struct fixed_difference *d = &r->differences[column];
+    d->unknown = d->unknown || list == LIST_UNKNOWN;
+    if (list == LIST_DIFFER && (!d->differs || ratio > d->ratio)) {
+        *d = (struct fixed_difference){true, d->unknown, contrast, ratio};
+    }
 }
 
 /* Between the two arms of a contrast, setting by setting. */
@@ -219,7 +237,8 @@ static struct fixed_words judge_contrast(struct check_report *r, const struct ru
             size_t b = r->program->cells[layout_pair_b(l, contrast, i, 0)].condition;
             spread_add(&s, r->fixed[a].values[column], r->fixed[b].values[column]);
         }
-        list_column(&s, column, lists);
+        const int list = list_column(&s, column, lists);
+        note_column(r, contrast, column, list, 1 / s.low);
     }
     return take_lists(r, lists);
 }

@@ -3,6 +3,8 @@
  * computed here: NaN becomes null, and ctl/ words the result for people. A lock keeps these
  * members, so renaming one changes a file format.
  */
+#include <math.h>
+
 #include "base/json/json.h"
 #include "truthtable/prove/check.h"
 #include "truthtable/prove/check_parts.h"
@@ -91,6 +93,32 @@ static void put_words(cJSON *o, const struct fixed_words *w)
     json_put_string(o, "unknown", w->unknown);
 }
 
+/* The columns that [scope] declares as confounds or should. */
+static cJSON *confounds_json(const struct check_report *r)
+{
+    cJSON *list = json_array();
+    for (size_t k = 0; k < FIXED_NR; k++) {
+        const struct fixed_difference *d = &r->differences[k];
+        if (!r->confounds[k].declared && !d->differs) {
+            continue;
+        }
+        cJSON *one = json_object();
+        json_put_string(one, "column", fixed_column_key((enum fixed_column)k));
+        json_put_string(one, "name", fixed_column_name((enum fixed_column)k));
+        json_put_bool(one, "declared", r->confounds[k].declared);
+        if (d->differs || !d->unknown) {
+            json_put_bool(one, "differs", d->differs);
+        } else {
+            json_put_null(one, "differs");
+        }
+        json_put_string(one, "contrast",
+                        d->differs ? r->program->contrasts[d->contrast].name : NULL);
+        json_put_number(one, "ratio", d->differs ? d->ratio : (double)NAN);
+        json_push(list, one);
+    }
+    return list;
+}
+
 /* Differences of contrasts have no arms and are left out of "contrasts". */
 cJSON *check_fixed_object(const struct check_report *r)
 {
@@ -117,6 +145,9 @@ cJSON *check_fixed_object(const struct check_report *r)
         }
     }
     json_put(o, "contrasts", contrasts);
+    if (p->scope.declared) {
+        json_put(o, "confounds", confounds_json(r));
+    }
     return o;
 }
 

@@ -16,6 +16,10 @@ void check_reach(struct check_report *r, const struct rules *rules, struct diag 
 void check_use(const struct check_report *r, const struct rules *rules, struct diag *diag);
 void check_measures(struct check_report *r, const struct rules *rules);
 void check_fixed(struct check_report *r, const struct rules *rules, const cJSON *describe);
+/* Holds the confounds of [scope] against what differs; after check_fixed(). Adds an error for an
+ * unknown column, a warning for what differs undeclared, a note for what is declared and does not
+ * differ. Nothing without [scope]. */
+void check_scope(struct check_report *r, struct diag *diag);
 cJSON *check_fixed_object(const struct check_report *r);
 void check_plan(struct check_report *r, const cJSON *describe);
 

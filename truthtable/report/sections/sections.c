@@ -9,6 +9,7 @@ void sections_build(struct doc *d, const struct report_model *m)
 {
     /* What binds ... */
     section_banner(d, m);
+    section_scope(d, m);
     section_table(d, m);
     section_coverage(d, m);
     section_measures(d, m);

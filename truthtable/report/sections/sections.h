@@ -9,6 +9,8 @@
 
 /* The head of the report and its notices; the table with what each input read. */
 void section_banner(struct doc *d, const struct report_model *m);
+/* How far the verdict reaches, and whether the instruments agree with it. */
+void section_scope(struct doc *d, const struct report_model *m);
 void section_table(struct doc *d, const struct report_model *m);
 /* Proofs of the plan from the lock; priors with the outcome that binds. */
 void section_proof(struct doc *d, const struct report_model *m);

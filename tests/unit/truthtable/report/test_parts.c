@@ -122,6 +122,16 @@ static void test_every_kind_of_instrument_is_shown(void **state)
         "Low power: these observed differences",
         "The anchors (table 3 of a paper) were measured elsewhere",
         "came true</td>",
+        /* the scope: as locked, beside what can be held against it */
+        "no difference is read below the floors</li>",
+        "that a mixture is worse &lt;here&gt;</li>",
+        "1.8 times as many are stored</td>",
+        "the mix is not the benchmarks&#39;</td>",
+        "an expert sees a quarter of the tokens. Its forecast dense_ahead did not come true.",
+        "experts and tokens, varied apart</li>",
+        "Bayes factors: cannot be read;",
+        "Connector, rung of benchmarks: no difference; no benchmark clears its floor; the loss "
+        "shows a gap: CASE-A.",
         "not known: not scored</td>",
         "2 of 3 scored: mean Brier 0.3663, 2.889 bits together",
         "id=\"figure-bayes-title\"",
