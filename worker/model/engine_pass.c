@@ -8,7 +8,8 @@
  *
  * Every operation computes a row from that row alone (packed_product(), attend_forward() and the
  * row-wise kernels), which makes a token's result independent of the rest of the pass. The training
- * pass (run_forward.c) computes the same equations through BLAS and need not have the same bits.
+ * pass (run_forward.c) computes the same equations, but divides by a softmax's sum before it
+ * multiplies the values, and need not have the same bits.
  */
 #include <assert.h>
 

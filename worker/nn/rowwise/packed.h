@@ -1,6 +1,6 @@
 /*
- * y = x W^T with W packed for it: what worker/nn/linear.h does through BLAS, for a caller who needs
- * every row of y to depend on its row of x alone. x (N, I), W (O, I), y (N, O).
+ * y = x W^T with W packed for it, once for many products; worker/nn/linear.h packs W in each.
+ * x (N, I), W (O, I), y (N, O).
  *
  * Packed, W is cut into panels of a number of its rows that divides PACKED_COLS, each turned: (I,
  * rows of the panel); the last one has the remaining rows. A panel takes the place of the rows it
