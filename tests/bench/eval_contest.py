@@ -105,12 +105,9 @@ def run(command, folder, env):
 
 
 class Ours:
-    def __init__(self, build, folder, model, files, core=None, kernels=None):
-        """core: of OpenBLAS; kernels: of the engine's own, PREREG_CPU."""
+    def __init__(self, build, folder, model, files, choices=None):
         self.build, self.folder, self.model, self.files = build, folder, model, files
-        self.env = contest.environment(1, {"OPENBLAS_CORETYPE": core} if core else None)
-        if kernels:
-            self.env["PREREG_CPU"] = kernels
+        self.env = contest.environment(1, choices)
 
     def turn(self, case):
         task, _, shots, _ = CASES[case]
@@ -124,7 +121,7 @@ class Ours:
             params.update(fewshot_data="pool", max_tokens=MAX_TOKENS, viability={"items": 0})
             data["pool"] = {"path": shared(TRAIN[task])}
         write_task(work, params, data)
-        _, seconds, peak = run([os.path.join(self.build, "bin", "prereg-eval")], work, self.env)
+        _, seconds, peak = run(contest.pinned(1) + [os.path.join(self.build, "bin", "prereg-eval")], work, self.env)
         with open(os.path.join(work, "result.json"), encoding="utf-8") as f:
             result = json.load(f)
         return {"seconds": seconds, "peak": peak, "facts": result["facts"],
@@ -134,17 +131,19 @@ class Ours:
 class Theirs:
     """lm-evaluation-harness under a Python that has it."""
 
-    def __init__(self, python, folder, model, files, batch, keeps_memory):
+    def __init__(self, python, folder, model, files, setting, choices=None):
+        """setting: batch size, and whether malloc keeps its memory."""
         self.python, self.folder, self.model, self.files = python, folder, model, files
-        self.batch, self.keeps_memory = batch, keeps_memory
+        self.batch, self.keeps_memory = setting
+        self.env = contest.environment(1, choices)
 
     def turn(self, case):
         task, _, shots, _ = CASES[case]
         work = os.path.join(self.folder, "peer")
         shutil.rmtree(work, ignore_errors=True)
         os.makedirs(work)
-        env = {**contest.environment(1), **(KEEPS_MEMORY if self.keeps_memory else {})}
-        command = [self.python, os.path.join(HERE, "harness_peer.py"), self.model, task, self.files[case], "--shots", str(shots),
+        env = {**self.env, **(KEEPS_MEMORY if self.keeps_memory else {})}
+        command = contest.pinned(1) + [self.python, os.path.join(HERE, "harness_peer.py"), self.model, task, self.files[case], "--shots", str(shots),
                    "--batch", str(self.batch)]
         if task in TRAIN:
             command += ["--pool", shared(TRAIN[task])]
