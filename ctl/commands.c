@@ -14,7 +14,9 @@ const struct ctl_command ctl_commands[] = {
     /* before a run: none of these needs a daemon */
     {"init", "[FOLDER]", "write a commented starter program",
      "Writes FOLDER/grid.toml (default: here) and prints what to do next. Nothing is overwritten.\n"
-     "--template starts from one of the designs that --list names instead.",
+     "--template starts from one of the designs that --list names instead. --from writes a\n"
+     "successor of a locked program: `supersedes` is its root, and priors, confidences and seeds\n"
+     "are left out, for its results may be known.",
      CTL_TEMPLATE | CTL_HERE, 0, 1, cmd_init},
     {"check", "GRID.TOML", "validate a program and prove its table",
      "Reads the program, asks its workers what they would do (--describe), and prints what\n"

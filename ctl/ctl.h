@@ -32,7 +32,7 @@ enum ctl_option {
     CTL_KEY = 1 << 12,      /* --key */
     CTL_SIGNERS = 1 << 13,  /* --allowed-signers, --ca */
     CTL_STAMP = 1 << 14,    /* --timestamp, --verify */
-    CTL_TEMPLATE = 1 << 15, /* --template, --list */
+    CTL_TEMPLATE = 1 << 15, /* --template, --list, --from */
     CTL_OUT = 1 << 16,      /* --out */
     CTL_RERUN = 1 << 17,    /* --stage, --keep */
     CTL_RUN = 1 << 18,      /* --run */
@@ -62,6 +62,7 @@ struct ctl_options {
     const char *allowed_signers; /* --allowed-signers; NULL: as signature_allowed_signers() */
     const char *ca;              /* certificates of trusted time-stamp authorities */
     const char *template_name;   /* of init */
+    const char *from;            /* of init: the program to succeed */
     const char *stage;           /* of rerun */
     bool timestamp;              /* of lock, as verify */
     bool verify;

@@ -36,6 +36,7 @@ enum {
     OPT_TIMESTAMP,
     OPT_VERIFY,
     OPT_TEMPLATE,
+    OPT_FROM,
     OPT_LIST,
     OPT_STAGE,
     OPT_KEEP,
@@ -102,6 +103,7 @@ static const struct option_row option_rows[] = {
     {"verify", OPT_VERIFY, NULL, CTL_STAMP, "write nothing: check the existing lock"},
     /* options of one command each */
     {"template", OPT_TEMPLATE, "NAME", CTL_TEMPLATE, "start from this design (see --list)"},
+    {"from", OPT_FROM, "GRID.TOML", CTL_TEMPLATE, "start from this locked program: a successor"},
     {"list", OPT_LIST, NULL, CTL_TEMPLATE, "print the templates' names and what they ask"},
     {"stage", OPT_STAGE, "STAGE", CTL_RERUN, "only this stage and those it depends on"},
     {"keep", OPT_KEEP, NULL, CTL_RERUN, "keep what the workers wrote, weights and items"},
@@ -212,6 +214,7 @@ static int apply(struct ctl_options *o, int value, const char *operand, struct e
     case OPT_TIMESTAMP: o->timestamp = true; return 0;
     case OPT_VERIFY: o->verify = true; return 0;
     case OPT_TEMPLATE: o->template_name = operand; return 0;
+    case OPT_FROM: o->from = operand; return 0;
     case OPT_LIST: o->list = true; return 0;
     case OPT_STAGE: o->stage = operand; return 0;
     case OPT_KEEP: o->keep = true; return 0;

@@ -1,6 +1,7 @@
 /*
- * init [FOLDER]: writes a starter program or a template, under the folder's name. The texts are
- * compiled in (templates.c.in); the first one is the starter, which --list leaves out.
+ * init [FOLDER]: writes a starter program, a template or a successor, under the folder's name. The
+ * first two are compiled in (templates.c.in); the first one is the starter, which --list leaves
+ * out. A successor is made from a program that was locked (successor.h).
  */
 #include <assert.h>
 #include <stdio.h>
@@ -14,6 +15,8 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/ctl.h"
+#include "ctl/load.h"
+#include "ctl/successor.h"
 #include "ctl/templates.h"
 
 #define STARTER_NAME "\"starter\""
@@ -85,6 +88,63 @@ static int write_template(const struct template_file *template, const char *path
     return rc;
 }
 
+/* The root of the lock beside a program. The lock must be there and be of its plan as it is. */
+static int root_of(const char *grid, char root[DIGEST_HEX_SIZE], struct err *err)
+{
+    struct plan_program *p = NULL;
+    struct lock *lock = NULL;
+    int rc = load_program(grid, &p, err);
+    if (rc == 0) {
+        rc = load_lock(p, &lock, err);
+    }
+    if (rc == 0 && lock == NULL) {
+        rc = err_set(err, ERR_LOCK,
+                     "%s has no lock, so it has no root to supersede: lock it first, or copy it",
+                     grid);
+    }
+    if (rc == 0) {
+        memcpy(root, lock->root, DIGEST_HEX_SIZE);
+    }
+    lock_free(lock);
+    program_free(p);
+    return rc;
+}
+
+/* Writes the successor of the program at `from`, a file or its folder. */
+static int write_successor(const char *from, const char *path, const char *folder, struct err *err)
+{
+    char *grid = file_kind_at(from) == FILE_FOLDER ? path_join(from, LAYOUT_GRID) : xstrdup(from);
+    char *name = name_of(folder);
+    char root[DIGEST_HEX_SIZE] = "";
+    struct strbuf old = STRBUF_INIT;
+    struct strbuf text = STRBUF_INIT;
+    int rc = root_of(grid, root, err);
+    if (rc == 0) {
+        rc = file_read(grid, LAYOUT_GRID_MAX, &old, err);
+    }
+    if (rc == 0) {
+        rc = successor_write(grid, &old, &(struct successor){name, root}, &text, err);
+    }
+    if (rc == 0) {
+        rc = file_write_atomic(path, text.buf, text.len, 0644, err);
+    }
+    if (rc == 0) {
+        terminal_printf(stdout,
+                        "%s is written: it supersedes %s.\n"
+                        "Priors, confidences and the levels of replicates are left out: state "
+                        "them again, then run\n"
+                        "  preregctl check %s\n"
+                        "which names each that is missing. Relative paths now start at the new "
+                        "folder.\n",
+                        path, root, path);
+    }
+    strbuf_release(&text);
+    strbuf_release(&old);
+    free(name);
+    free(grid);
+    return rc;
+}
+
 /* Appends a path quoted for the shell, and never looking like an option. */
 static void add_shell_word(struct strbuf *out, const char *path)
 {
@@ -125,17 +185,8 @@ static void print_next(const char *path, const char *folder)
 }
 
 /* An existing grid.toml is never overwritten; the folder may exist. */
-int cmd_init(const struct ctl_options *o, enum exit_code *code, struct err *err)
+static int write_program(const struct ctl_options *o, const char *folder, struct err *err)
 {
-    *code = EXIT_OK;
-    if (o->list && (o->n_args > 0 || o->template_name != NULL)) {
-        return err_set(err, ERR_USAGE, "--list takes nothing else: it writes nothing");
-    }
-    if (o->list) {
-        print_list();
-        return 0;
-    }
-    const char *folder = o->n_args > 0 ? o->args[0] : ".";
     const struct template_file *template = find_template(o->template_name, err);
     int rc = template == NULL ? err->code : dir_make(folder, 0777, err);
     if (rc != 0) {
@@ -144,12 +195,30 @@ int cmd_init(const struct ctl_options *o, enum exit_code *code, struct err *err)
     char *path = path_join(folder, LAYOUT_GRID);
     if (file_kind_at(path) != FILE_ABSENT) {
         rc = err_set(err, ERR_EXISTS, "%s exists already and is left unchanged", path);
+    } else if (o->from != NULL) {
+        rc = write_successor(o->from, path, folder, err);
     } else {
         rc = write_template(template, path, folder, err);
-    }
-    if (rc == 0) {
-        print_next(path, folder);
+        if (rc == 0) {
+            print_next(path, folder);
+        }
     }
     free(path);
     return rc;
+}
+
+int cmd_init(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    *code = EXIT_OK;
+    if (o->list && (o->n_args > 0 || o->template_name != NULL || o->from != NULL)) {
+        return err_set(err, ERR_USAGE, "--list takes nothing else: it writes nothing");
+    }
+    if (o->list) {
+        print_list();
+        return 0;
+    }
+    if (o->from != NULL && o->template_name != NULL) {
+        return err_set(err, ERR_USAGE, "--from and --template exclude each other");
+    }
+    return write_program(o, o->n_args > 0 ? o->args[0] : ".", err);
 }

@@ -6,7 +6,7 @@ import re
 import subprocess
 
 from lib import lab
-from lib.lab import ANY, OK, USAGE, equal, expect
+from lib.lab import ANY, INVALID, LOCK, OK, USAGE, equal, expect
 
 NAMES = ["minimal", "below_the_floor", "active_vs_total", "holding_fixed"]
 COMMAND = re.compile(r"^#   ((?:prereg|preregctl|preregd|prereg-data) [^#]*[^# ])", re.MULTILINE)
@@ -73,6 +73,24 @@ def test_names(place):
     expect(not os.path.exists(place.path("new")), "a refused init wrote something")
 
 
+def test_successor(place):
+    old = made(place, "minimal")
+    grid = os.path.join(old, "grid.toml")
+    expect("has no lock" in place.ctl("init", "early", "--from", grid, wanted=LOCK).stderr, "a program without a lock")
+    expect(not os.path.exists(place.path("early", "grid.toml")), "a refused init wrote something")
+    follow(place, old, commands_of(grid)[:3])
+    root = place.ctl_json("lock", "--verify", grid)["root"]
+    expect(root in place.ctl("init", "second", "--from", old).stdout, "the root that is superseded")
+    new = place.path("second", "grid.toml")
+    with open(new, encoding="utf-8") as f:
+        text = f.read()
+    expect(f'supersedes = "{root}"' in text and 'name = "second"' in re.sub(" +", " ", text), text)
+    missing = place.ctl("check", "--no-run", new, wanted=INVALID).stderr
+    expect(missing.count('"prior" is missing') == 2 and "unknown" not in missing, missing)
+    expect("left unchanged" in place.ctl("init", "second", "--from", old, wanted=ANY).stderr, "an existing grid.toml")
+    expect("exclude each other" in place.ctl("init", "x", "--from", old, "--template", "minimal", wanted=USAGE).stderr, "both")
+
+
 def test_next_commands_are_shell_words(place):
     for folder, word in (("it's here", "'it'\\''s here'"), ("-dash", "./-dash"), ("plain/one", "plain/one")):
         shown = place.ctl("init", "--", folder).stdout
@@ -83,4 +101,4 @@ def test_next_commands_are_shell_words(place):
     expect("  cd " not in place.ctl("init", cwd=place.path("here")).stdout, "cd to where one is")
 
 
-lab.main(test_check_and_lock, test_to_the_verdict, test_names, test_next_commands_are_shell_words)
+lab.main(test_check_and_lock, test_to_the_verdict, test_names, test_successor, test_next_commands_are_shell_words)
