@@ -17,6 +17,7 @@
 
 #include "base/files/file.h"
 #include "base/strbuf.h"
+#include "base/thread.h"
 #include "base/xalloc.h"
 
 #define FOLDER_DEPTH_MAX 64
@@ -251,7 +252,7 @@ static int hash_all(struct file_hashing *h, struct err *err)
     size_t wanted = n_threads(h->files);
     size_t n = 0;
     (void)pthread_mutex_init(&h->mutex, NULL);
-    while (n + 1 < wanted && pthread_create(&threads[n], NULL, hash_files, h) == 0) {
+    while (n + 1 < wanted && thread_start(&threads[n], hash_files, h) == 0) {
         n++;
     }
     (void)hash_files(h);

@@ -11,10 +11,11 @@
 
 #include <assert.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
+
+#include "base/thread.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -22,10 +23,6 @@
 
 #define LOOKS 4096  /* before a thread sleeps; some 50 us */
 #define FEW   16384 /* elements: fewer take less time than sharing them out */
-
-/* Of a thread. The system's default follows `ulimit -s`: 2 MiB where that is unlimited, of which
- * the thread's own copy of product.c's scratch takes nearly all. Untouched pages cost nothing. */
-#define STACK_BYTES ((size_t)8 << 20)
 
 static struct {
     int n; /* with the caller; 0: not started */
@@ -121,29 +118,9 @@ static void *thread_main(void *arg)
     }
 }
 
-/* Signals are the caller's. */
-static int start_thread(int thread)
-{
-    static int numbers[NN_THREADS_MAX];
-    pthread_attr_t attr;
-    sigset_t all, was;
-
-    numbers[thread] = thread;
-    int rc = pthread_attr_init(&attr);
-    if (rc != 0)
-        return rc;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &was);
-    rc = pthread_attr_setstacksize(&attr, STACK_BYTES);
-    if (rc == 0)
-        rc = pthread_create(&pool.others[thread], &attr, thread_main, &numbers[thread]);
-    pthread_sigmask(SIG_SETMASK, &was, NULL);
-    pthread_attr_destroy(&attr);
-    return rc;
-}
-
 int nn_threads_start(int n, struct err *err)
 {
+    static int numbers[NN_THREADS_MAX];
     int started = 1, rc = 0;
 
     assert(pool.n == 0 && n >= 1 && n <= NN_THREADS_MAX);
@@ -151,7 +128,8 @@ int nn_threads_start(int n, struct err *err)
     atomic_store(&pool.stops, false);
     atomic_store(&pool.round, 0);
     while (rc == 0 && started < n) {
-        rc = start_thread(started);
+        numbers[started] = started;
+        rc = thread_start(&pool.others[started], thread_main, &numbers[started]);
         started += rc == 0;
     }
     pool.n = started;

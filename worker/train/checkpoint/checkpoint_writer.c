@@ -6,10 +6,10 @@
 #include "worker/train/checkpoint/checkpoint_writer.h"
 
 #include <assert.h>
-#include <signal.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 void checkpoint_writer_init(struct checkpoint_writer *w)
 {
@@ -46,18 +46,6 @@ static void *write_image(void *arg)
     return NULL;
 }
 
-/* Creates the thread with every signal blocked. */
-static int start_thread(struct checkpoint_writer *w)
-{
-    sigset_t all, before;
-
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&w->thread, NULL, write_image, w);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed;
-}
-
 bool checkpoint_writer_is_busy(const struct checkpoint_writer *w)
 {
     return w->started;
@@ -75,7 +63,7 @@ int checkpoint_writer_start(struct checkpoint_writer *w, const struct trainer *t
     w->stall_seconds = (double)(clock_mono_ns() - begin) * 1e-9;
     w->run = *run;
     atomic_store(&w->ended, false);
-    int failed = start_thread(w);
+    int failed = thread_start(&w->thread, write_image, w);
     if (failed != 0)
         return err_set(err, ERR_OTHER, "no thread: %s", strerror(failed));
     w->started = true;
