@@ -11,12 +11,12 @@
 #include <string.h>
 
 #include "worker/nn/cpu.h"
-#include "worker/nn/product/tile.h"
+#include "worker/nn/rowwise/stream.h"
 
-/* A stretch of a panel, and the rows that meet it before the next panel comes: what is used again
- * stays in the caches. */
+/* A stretch of a panel, and the most rows that meet it before the next panel comes: what is used
+ * again stays in the caches, and the next stretch has time to come from memory. */
 #define DEPTH TILE_PIECE
-#define ROWS  192
+#define ROWS  ((size_t)96)
 
 #define NARROW_ROWS 6
 
@@ -83,24 +83,32 @@ static void panel_product(real *restrict y, size_t ldy, bool add, struct tile_vi
 {
     for (size_t k = 0; k < in; k += DEPTH) {
         size_t depth = min_size(DEPTH, in - k);
-        enum tile_chain chain = add || k > 0 ? TILE_ADDED : TILE_NEW;
+        bool added = add || k > 0;
         struct tile_view a = tile_plain(x.at + k, x.row);
         struct tile_panel b = {panel.at + k * panel.ld, panel.ld};
         if (panel.ld % TILE_COLS == 0)
-            tile_multiply(y, ldy, chain, a, b, n, panel.ld, depth);
+            stream_multiply(y, ldy, added, a, b, n, depth);
         else
-            narrow_panel(y, ldy, chain, a, b, n, depth);
+            narrow_panel(y, ldy, added ? TILE_ADDED : TILE_NEW, a, b, n, depth);
     }
+}
+
+/* As equal as whole strips allow, since a few rows that are left over would read all of W. */
+static size_t rows_together(size_t n)
+{
+    size_t blocks = (n + ROWS - 1) / ROWS, rows = blocks > 0 ? (n + blocks - 1) / blocks : 1;
+
+    return (rows + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
 }
 
 void packed_product(real *restrict y, size_t ldy, bool add, const real *restrict x,
                     const real *restrict w, size_t n, size_t in, size_t out)
 {
-    size_t whole = panel_cols();
+    size_t whole = panel_cols(), together = rows_together(n);
 
-    for (size_t row = 0; row < n; row += ROWS)
+    for (size_t row = 0; row < n; row += together)
         for (size_t first = 0; first < out; first += whole)
             panel_product(y + row * ldy + first, ldy, add, tile_plain(x + row * in, in),
                           (struct tile_panel){w + first * in, min_size(whole, out - first)},
-                          min_size(ROWS, n - row), in);
+                          min_size(together, n - row), in);
 }
