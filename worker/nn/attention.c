@@ -1,7 +1,8 @@
 /*
  * One group of one sequence at a time: its keys and values are laid out once for
- * worker/nn/product/tile.h, then each query head walks over tiles of queries, which meet all keys
- * up to the tile's end: two matrix products around a softmax over rows.
+ * worker/nn/product/tile.h, then each query head walks over tiles of queries, which meet the keys
+ * before them in strips of TILE_ROWS: two matrix products around a softmax over rows
+ * (attention_rows.h).
  *
  * Queries are scaled by 1 / sqrt(D) as they are copied, so that the products need no factor. Chains
  * run over D, over keys from position 0, and in the gradients of keys and values over the queries
@@ -10,15 +11,23 @@
  */
 #include "worker/nn/attention.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
+#include "worker/nn/ahead.h"
+#include "worker/nn/attention_rows.h"
 #include "worker/nn/product/pack.h"
 #include "worker/nn/product/tile.h"
 #include "worker/nn/threads.h"
-#include "worker/nn/vec.h"
 
 #define BLOCK PACK_COLS_MAX /* keys of one panel */
 #define APART TILE_COLS     /* keeps rows of scores off one another's places in the nearest cache */
+
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
 
 static size_t round_up(size_t n, size_t step)
 {
@@ -88,6 +97,7 @@ size_t attention_scratch(const struct attention_dims *dims)
 
 /* Where one group of one sequence is in the packed rows. */
 struct group {
+    size_t i;
     size_t row;   /* the sequence's first row */
     size_t head;  /* the first query head */
     size_t share; /* query heads of the group */
@@ -101,6 +111,7 @@ static struct group group_at(const struct attention_dims *dims, size_t i)
     size_t d = dims->dim, g = i % dims->groups, share = dims->heads / dims->groups;
 
     return (struct group){
+        .i = i,
         .row = i / dims->groups * dims->tokens,
         .head = g * share,
         .share = share,
@@ -117,79 +128,35 @@ static void turn_rows(real *restrict to, const real *restrict from, size_t ld, s
         pack_turned(to + at * d, BLOCK, from + at * ld, ld, n - at < BLOCK ? n - at : BLOCK, d);
 }
 
-/* n rows of one head to rows `wide` apart; columns beyond d are zero. */
-static void copy_rows(real *restrict to, size_t wide, const real *restrict from, size_t ld,
+/* n rows of d columns. */
+static void copy_rows(real *restrict to, size_t to_ld, const real *restrict from, size_t from_ld,
                       size_t n, size_t d)
 {
-    for (size_t r = 0; r < n; r++) {
-        memcpy(to + r * wide, from + r * ld, d * sizeof(real));
+    for (size_t r = 0; r < n; r++)
+        memcpy(to + r * to_ld, from + r * from_ld, d * sizeof(real));
+}
+
+/* n rows of one head to rows with the columns of the tiles, which are zero beyond D. */
+static void pad_rows(real *restrict to, const real *restrict from, size_t ld, size_t n,
+                     const struct attention_dims *dims)
+{
+    size_t d = dims->dim, wide = padded(dims);
+
+    copy_rows(to, wide, from, ld, n, d);
+    for (size_t r = 0; wide > d && r < n; r++)
         memset(to + r * wide + d, 0, (wide - d) * sizeof(real));
-    }
 }
 
-NN_BODY void scale_rows_body(real *restrict to, size_t to_ld, const real *restrict from,
-                             size_t from_ld, real scale, const size_t n[2])
+static struct attention_tile tile_at(const struct attention_dims *dims, size_t first)
 {
-    for (size_t r = 0; r < n[0]; r++)
-        for (size_t i = 0; i < n[1]; i++)
-            to[r * to_ld + i] = from[r * from_ld + i] * scale;
+    return (struct attention_tile){first, min_size(ATTENTION_TILE, dims->tokens - first)};
 }
 
-/* to = scale from, for n[0] rows of n[1] columns. */
-static void scale_rows(real *restrict to, size_t to_ld, const real *restrict from, size_t from_ld,
-                       real scale, const size_t n[2]);
-NN_KERNEL(scale_rows,
-          (real *restrict to, size_t to_ld, const real *restrict from, size_t from_ld, real scale,
-           const size_t n[2]),
-          (to, to_ld, from, from_ld, scale, n))
-
-/* One row of scores against n_keys keys to weights, zeros beyond. Returns the sum of exponentials
- * of the scores less the greatest, m. */
-NN_BODY real softmax_row(real *restrict s, size_t n_keys, size_t end, real m)
+/* Of the strip that begins with row r of a tile. */
+static size_t strip_rows(const struct attention_tile *tile, size_t r)
 {
-    real acc[NN_LANES] = {0};
-    size_t i = 0;
-
-    for (; i + NN_LANES <= n_keys; i += NN_LANES)
-        for (size_t j = 0; j < NN_LANES; j++) {
-            s[i + j] = nn_exp(s[i + j] - m);
-            acc[j] += s[i + j];
-        }
-    for (size_t j = 0; i + j < n_keys; j++) {
-        s[i + j] = nn_exp(s[i + j] - m);
-        acc[j] += s[i + j];
-    }
-    real sum = nn_lanes_sum(acc);
-    real k = 1 / sum;
-    for (i = 0; i < n_keys; i++)
-        s[i] *= k;
-    for (i = n_keys; i < end; i++)
-        s[i] = 0;
-    return sum;
+    return min_size(TILE_ROWS, tile->rows - r);
 }
-
-/* Row i of s holds the scores of query first + i against keys 0 .. first + i. */
-NN_BODY void softmax_tile_body(real *restrict s, size_t ld, real *restrict lse, size_t lse_step,
-                               size_t first, size_t rows)
-{
-    real max[ATTENTION_TILE], sum[ATTENTION_TILE];
-
-    for (size_t i = 0; i < rows; i++) {
-        max[i] = nn_max(s + i * ld, first + i + 1);
-        sum[i] = softmax_row(s + i * ld, first + i + 1, first + rows, max[i]);
-    }
-    for (size_t i = 0; i < rows; i++)
-        max[i] += nn_log(sum[i]);
-    for (size_t i = 0; i < rows; i++)
-        lse[i * lse_step] = max[i];
-}
-
-static void softmax_tile(real *restrict s, size_t ld, real *restrict lse, size_t lse_step,
-                         size_t first, size_t rows);
-NN_KERNEL(softmax_tile,
-          (real *restrict s, size_t ld, real *restrict lse, size_t lse_step, size_t first,
-           size_t rows),
-          (s, ld, lse, lse_step, first, rows))
 
 /* What the passes over groups share. */
 struct attention_pass {
@@ -205,15 +172,96 @@ struct attention_pass {
     real scale; /* 1 / sqrt(D) */
 };
 
-/* s = q k for `rows` rows of a tile and the keys before `end`; keys up to the end of the last block
- * get scores, too, which nothing reads. */
-static void score_keys(real *s, const real *rows_at, size_t wide, const real *keys_turned,
-                       size_t rows, size_t end, const struct attention_dims *dims)
+/* What comes after a tile: the next one's rows, and with the tiles of a group's last head also the
+ * keys and values of the next group, and where the gradients of this one's belong. */
+static struct ahead look_ahead(const struct attention_pass *p, const struct group *g, size_t head,
+                               const struct attention_tile *tile)
 {
-    for (size_t key = 0; key < end; key += BLOCK)
-        tile_multiply(s + key, score_ld(dims), TILE_NEW, tile_plain(rows_at, wide),
-                      (struct tile_panel){keys_turned + key * dims->dim, BLOCK}, rows, BLOCK,
-                      dims->dim);
+    const struct attention_dims *dims = p->dims;
+    size_t d = dims->dim, width = dims->heads * d, n = dims->batch * dims->tokens;
+    bool last_head = head + 1 == g->head + g->share;
+    bool last_tile = tile->first + tile->rows == dims->tokens;
+    struct group after = group_at(dims, g->i + 1);
+    size_t row = last_tile ? last_head ? after.row : g->row : g->row + tile->first + tile->rows;
+    size_t next = last_tile ? last_head ? after.head : head + 1 : head;
+    struct ahead a = {.cols = d, .rows = tile->rows};
+
+    if (row < n) {
+        ahead_add(&a, p->qkv + row * g->ld + next * d, g->ld);
+        if (p->dqkv == NULL)
+            ahead_add(&a, p->out + row * width + next * d, width);
+    }
+    if (row < n && p->dqkv != NULL) {
+        ahead_add(&a, p->dqkv + row * g->ld + next * d, g->ld);
+        ahead_add(&a, p->dout + row * width + next * d, width);
+        ahead_add(&a, p->kept + row * width + next * d, width);
+    }
+    if (last_head && after.row < n) {
+        ahead_add(&a, p->qkv + (after.row + tile->first) * g->ld + after.k, g->ld);
+        ahead_add(&a, p->qkv + (after.row + tile->first) * g->ld + after.v, g->ld);
+    }
+    if (last_head && p->dqkv != NULL) {
+        ahead_add(&a, p->dqkv + (g->row + tile->first) * g->ld + g->k, g->ld);
+        ahead_add(&a, p->dqkv + (g->row + tile->first) * g->ld + g->v, g->ld);
+    }
+    return a;
+}
+
+/* s = q k for the rows of a tile, each strip as far as its last query's own key, rounded up to
+ * whole vectors; what is beyond a query's key gets a score, too, which nothing reads. */
+static void score_keys(struct ahead *ahead, real *s, const real *rows_at, const real *keys_turned,
+                       const struct attention_tile *tile, const struct attention_dims *dims)
+{
+    size_t d = dims->dim, wide = padded(dims), ld = score_ld(dims), key = 0;
+
+    for (; key + BLOCK <= tile->first; key += BLOCK) {
+        ahead_fetch(ahead);
+        tile_multiply(s + key, ld, TILE_NEW, tile_plain(rows_at, wide),
+                      (struct tile_panel){keys_turned + key * d, BLOCK}, tile->rows, BLOCK, d);
+    }
+    for (size_t r = 0; r < tile->rows; r += TILE_ROWS) {
+        size_t rows = strip_rows(tile, r), end = tile->first + r + rows;
+        ahead_fetch(ahead);
+        for (size_t at = key; at < end; at += BLOCK)
+            tile_multiply(s + r * ld + at, ld, TILE_NEW, tile_plain(rows_at + r * wide, wide),
+                          (struct tile_panel){keys_turned + at * d, BLOCK}, rows,
+                          min_size(BLOCK, round_up(end - at, TILE_COLS)), d);
+    }
+}
+
+/* c = w b for the rows of a tile, each strip over the keys up to its last query's own. */
+static void add_keys(struct ahead *ahead, real *c, size_t ldc, const real *w, const real *b,
+                     const struct attention_tile *tile, const struct attention_dims *dims)
+{
+    size_t wide = padded(dims), ld = score_ld(dims);
+
+    for (size_t r = 0; r < tile->rows; r += TILE_ROWS) {
+        size_t rows = strip_rows(tile, r);
+        ahead_fetch(ahead);
+        tile_multiply(c + r * ldc, ldc, TILE_NEW, tile_plain(w + r * ld, ld),
+                      (struct tile_panel){b, wide}, rows, wide, tile->first + r + rows);
+    }
+}
+
+/* c += the transpose of w, times b: for the tile's own keys over the queries from a strip's first
+ * one on, and beginning at 0 for the first head of a group. */
+static void add_queries(struct ahead *ahead, real *c, bool begins, const real *w, const real *b,
+                        const struct attention_tile *tile, const struct attention_dims *dims)
+{
+    size_t wide = padded(dims), ld = score_ld(dims);
+
+    for (size_t r = 0; r < tile->first; r += ATTENTION_TILE) {
+        ahead_fetch(ahead);
+        tile_multiply(c + r * wide, wide, TILE_CONTINUED, tile_turned(w + r, ld),
+                      (struct tile_panel){b, wide}, ATTENTION_TILE, wide, tile->rows);
+    }
+    for (size_t r = 0; r < tile->rows; r += TILE_ROWS) {
+        ahead_fetch(ahead);
+        tile_multiply(c + (tile->first + r) * wide, wide, begins ? TILE_NEW : TILE_CONTINUED,
+                      tile_turned(w + r * ld + tile->first + r, ld),
+                      (struct tile_panel){b + r * wide, wide}, strip_rows(tile, r), wide,
+                      tile->rows - r);
+    }
 }
 
 static void head_forward(const struct attention_pass *p, const struct desk *desk,
@@ -223,16 +271,20 @@ static void head_forward(const struct attention_pass *p, const struct desk *desk
     size_t d = dims->dim, width = dims->heads * d, wide = padded(dims), ld = score_ld(dims);
 
     for (size_t first = 0; first < dims->tokens; first += ATTENTION_TILE) {
-        size_t rows = dims->tokens - first < ATTENTION_TILE ? dims->tokens - first : ATTENTION_TILE;
-        size_t at = g->row + first, end = first + rows;
-        scale_rows(desk->q, wide, p->qkv + at * g->ld + head * d, g->ld, p->scale,
-                   (const size_t[]){rows, d});
-        score_keys(desk->s, desk->q, wide, desk->keys_turned, rows, end, dims);
-        softmax_tile(desk->s, ld, p->lse + at * dims->heads + head, dims->heads, first, rows);
-        tile_multiply(desk->out, wide, TILE_NEW, tile_plain(desk->s, ld),
-                      (struct tile_panel){desk->values, wide}, rows, wide, end);
-        scale_rows(p->out + at * width + head * d, width, desk->out, wide, 1,
-                   (const size_t[]){rows, d});
+        struct attention_tile tile = tile_at(dims, first);
+        size_t at = g->row + first;
+        real *out = p->out + at * width + head * d;
+        struct ahead ahead = look_ahead(p, g, head, &tile);
+        attention_scale(desk->q, wide, p->qkv + at * g->ld + head * d, g->ld, p->scale, tile.rows,
+                        d);
+        score_keys(&ahead, desk->s, desk->q, desk->keys_turned, &tile, dims);
+        attention_soften(desk->s, ld, p->lse + at * dims->heads + head, dims->heads, &tile);
+        if (wide == d) {
+            add_keys(&ahead, out, width, desk->s, desk->values, &tile, dims);
+        } else {
+            add_keys(&ahead, desk->out, wide, desk->s, desk->values, &tile, dims);
+            copy_rows(out, width, desk->out, wide, tile.rows, d);
+        }
     }
 }
 
@@ -246,7 +298,7 @@ static void groups_forward(void *ctx, size_t from, size_t to, int thread)
         struct group g = group_at(dims, i);
         const real *base = p->qkv + g.row * g.ld;
         turn_rows(desk.keys_turned, base + g.k, g.ld, dims->tokens, dims->dim);
-        copy_rows(desk.values, padded(dims), base + g.v, g.ld, dims->tokens, dims->dim);
+        pad_rows(desk.values, base + g.v, g.ld, dims->tokens, dims);
         for (size_t h = 0; h < g.share; h++)
             head_forward(p, &desk, &g, g.head + h);
     }
@@ -265,75 +317,43 @@ void attention_forward(real *restrict out, real *restrict lse, const real *restr
     nn_parallel(dims->batch * dims->groups, groups_forward, &p);
 }
 
-/* p from scores and lse; ds from p, dp (in ds) and delta; the masked part becomes zero. */
-NN_BODY void softmax_tile_backward_body(real *restrict p, real *restrict ds, size_t ld,
-                                        const real *restrict lse, size_t lse_step,
-                                        const real *restrict delta, size_t first, size_t rows)
-{
-    for (size_t i = 0; i < rows; i++) {
-        real *restrict pi = p + i * ld;
-        real *restrict di = ds + i * ld;
-        real l = lse[i * lse_step], e = delta[i];
-        size_t n_keys = first + i + 1;
-        for (size_t j = 0; j < n_keys; j++) {
-            pi[j] = nn_exp(pi[j] - l);
-            di[j] = pi[j] * (di[j] - e);
-        }
-        for (size_t j = n_keys; j < first + rows; j++) {
-            pi[j] = 0;
-            di[j] = 0;
-        }
-    }
-}
-
-static void softmax_tile_backward(real *restrict p, real *restrict ds, size_t ld,
-                                  const real *restrict lse, size_t lse_step,
-                                  const real *restrict delta, size_t first, size_t rows);
-NN_KERNEL(softmax_tile_backward,
-          (real *restrict p, real *restrict ds, size_t ld, const real *restrict lse,
-           size_t lse_step, const real *restrict delta, size_t first, size_t rows),
-          (p, ds, ld, lse, lse_step, delta, first, rows))
-
 /* Copies the tile's queries and dout, and computes p and ds. delta_i is dout_i out_i, which equals
  * the sum over j of p_ij dp_ij. */
 static void tile_weights(const struct attention_pass *p, const struct desk *desk,
-                         const struct group *g, size_t head, size_t first, size_t rows)
+                         const struct group *g, size_t head, const struct attention_tile *tile,
+                         struct ahead *ahead)
 {
     const struct attention_dims *dims = p->dims;
-    size_t d = dims->dim, width = dims->heads * d, wide = padded(dims), at = g->row + first;
-    const real *dout = p->dout + at * width + head * d;
+    size_t d = dims->dim, width = dims->heads * d, wide = padded(dims);
+    size_t at = g->row + tile->first, to = at * width + head * d;
     real delta[ATTENTION_TILE];
 
-    memset(desk->q, 0, rows * wide * sizeof(real));
-    scale_rows(desk->q, wide, p->qkv + at * g->ld + head * d, g->ld, p->scale,
-               (const size_t[]){rows, d});
-    copy_rows(desk->dout, wide, dout, width, rows, d);
-    for (size_t i = 0; i < rows; i++)
-        delta[i] = vec_dot(dout + i * width, p->kept + (at + i) * width + head * d, d);
-    score_keys(desk->s, desk->q, wide, desk->keys_turned, rows, first + rows, dims);
-    score_keys(desk->ds, desk->dout, wide, desk->values_turned, rows, first + rows, dims);
-    softmax_tile_backward(desk->s, desk->ds, score_ld(dims), p->kept_lse + at * dims->heads + head,
-                          dims->heads, delta, first, rows);
+    attention_scale(desk->q, wide, p->qkv + at * g->ld + head * d, g->ld, p->scale, tile->rows, d);
+    pad_rows(desk->dout, p->dout + to, width, tile->rows, dims);
+    attention_dots(delta, p->dout + to, p->kept + to, width, tile->rows, d);
+    score_keys(ahead, desk->s, desk->q, desk->keys_turned, tile, dims);
+    score_keys(ahead, desk->ds, desk->dout, desk->values_turned, tile, dims);
+    attention_soften_backward(desk->s, desk->ds, score_ld(dims),
+                              p->kept_lse + at * dims->heads + head, dims->heads, delta, tile);
 }
 
 static void head_backward(const struct attention_pass *p, const struct desk *desk,
                           const struct group *g, size_t head)
 {
     const struct attention_dims *dims = p->dims;
-    size_t wide = padded(dims), ld = score_ld(dims);
+    size_t wide = padded(dims);
+    bool begins = head == g->head;
 
     for (size_t first = 0; first < dims->tokens; first += ATTENTION_TILE) {
-        size_t rows = dims->tokens - first < ATTENTION_TILE ? dims->tokens - first : ATTENTION_TILE;
-        size_t at = g->row + first, end = first + rows;
-        tile_weights(p, desk, g, head, first, rows);
-        tile_multiply(desk->d_values, wide, TILE_CONTINUED, tile_turned(desk->s, ld),
-                      (struct tile_panel){desk->dout, wide}, end, wide, rows);
-        tile_multiply(desk->d_keys, wide, TILE_CONTINUED, tile_turned(desk->ds, ld),
-                      (struct tile_panel){desk->q, wide}, end, wide, rows);
-        tile_multiply(desk->out, wide, TILE_NEW, tile_plain(desk->ds, ld),
-                      (struct tile_panel){desk->keys, wide}, rows, wide, end);
-        scale_rows(p->dqkv + at * g->ld + head * dims->dim, g->ld, desk->out, wide, p->scale,
-                   (const size_t[]){rows, dims->dim});
+        struct attention_tile tile = tile_at(dims, first);
+        size_t at = g->row + first;
+        struct ahead ahead = look_ahead(p, g, head, &tile);
+        tile_weights(p, desk, g, head, &tile, &ahead);
+        add_queries(&ahead, desk->d_values, begins, desk->s, desk->dout, &tile, dims);
+        add_queries(&ahead, desk->d_keys, begins, desk->ds, desk->q, &tile, dims);
+        add_keys(&ahead, desk->out, wide, desk->ds, desk->keys, &tile, dims);
+        attention_scale(p->dqkv + at * g->ld + head * dims->dim, g->ld, desk->out, wide, p->scale,
+                        tile.rows, dims->dim);
     }
 }
 
@@ -344,19 +364,18 @@ static void groups_backward(void *ctx, size_t from, size_t to, int thread)
     size_t d = dims->dim, t = dims->tokens, wide = padded(dims);
     struct desk desk = desk_at(p->scratch + (size_t)thread * desk_size(dims), dims);
 
+    memset(desk.q, 0, ATTENTION_TILE * wide * sizeof(real)); /* columns beyond D stay zero */
     for (size_t i = from; i < to; i++) {
         struct group g = group_at(dims, i);
         const real *base = p->qkv + g.row * g.ld;
         real *d_base = p->dqkv + g.row * g.ld;
         turn_rows(desk.keys_turned, base + g.k, g.ld, t, d);
         turn_rows(desk.values_turned, base + g.v, g.ld, t, d);
-        copy_rows(desk.keys, wide, base + g.k, g.ld, t, d);
-        memset(desk.d_keys, 0, t * wide * sizeof(real));
-        memset(desk.d_values, 0, t * wide * sizeof(real));
+        pad_rows(desk.keys, base + g.k, g.ld, t, dims);
         for (size_t h = 0; h < g.share; h++)
             head_backward(p, &desk, &g, g.head + h);
-        scale_rows(d_base + g.k, g.ld, desk.d_keys, wide, 1, (const size_t[]){t, d});
-        scale_rows(d_base + g.v, g.ld, desk.d_values, wide, 1, (const size_t[]){t, d});
+        copy_rows(d_base + g.k, g.ld, desk.d_keys, wide, t, d);
+        copy_rows(d_base + g.v, g.ld, desk.d_values, wide, t, d);
     }
 }
 

@@ -8,7 +8,7 @@
  *   s_ij = q_i k_j / sqrt(D);  p_ij = e^(s_ij - lse_i);  out_i = sum_{j <= i} p_ij v_j
  *
  * Only lse is kept. The backward pass recomputes p, in tiles of ATTENTION_TILE queries against the
- * keys up to the tile's end, so masked tiles cost nothing:
+ * keys up to each query's own or a few more, so what is masked costs next to nothing:
  *
  *   dv_j = sum_i p_ij dout_i;  dp_ij = dout_i v_j;  ds_ij = p_ij (dp_ij - dout_i out_i)
  *   dq_i = sum_j ds_ij k_j / sqrt(D);  dk_j = sum_i ds_ij q_i / sqrt(D)
@@ -18,9 +18,8 @@
 
 #include <stddef.h>
 
+#include "worker/nn/attention_rows.h"
 #include "worker/nn/real.h"
-
-#define ATTENTION_TILE 30
 
 struct attention_dims {
     size_t batch;  /* B */

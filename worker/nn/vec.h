@@ -113,23 +113,42 @@ NN_BODY double nn_lanes_sum_wide(const double acc[NN_LANES])
     return s[0];
 }
 
+#ifdef NN_F64
 /* The largest of n >= 1 numbers. */
 NN_BODY real nn_max(const real *x, size_t n)
 {
-    real acc[NN_LANES];
-    size_t i = 0;
+    real m = x[0];
 
-    for (size_t j = 0; j < NN_LANES; j++)
-        acc[j] = x[0];
-    for (; i + NN_LANES <= n; i += NN_LANES)
-        for (size_t j = 0; j < NN_LANES; j++)
-            acc[j] = acc[j] > x[i + j] ? acc[j] : x[i + j];
-    for (size_t j = 0; i + j < n; j++)
-        acc[j] = acc[j] > x[i + j] ? acc[j] : x[i + j];
-    for (size_t j = 1; j < NN_LANES; j++)
-        acc[0] = acc[0] > acc[j] ? acc[0] : acc[j];
-    return acc[0];
+    for (size_t i = 1; i < n; i++)
+        m = m > x[i] ? m : x[i];
+    return m;
 }
+#else
+/* A number's place in the order of floats: its bits, which grow with magnitude, turned round for
+ * negative numbers. Applied to a place it gives back the bits. */
+NN_BODY int32_t nn_order(int32_t bits)
+{
+    return bits ^ ((bits >> 31) & 0x7FFFFFFF);
+}
+
+/* The largest of n >= 1 numbers: compilers turn a search for the largest integer into vector code,
+ * but not one for the largest float. */
+NN_BODY real nn_max(const real *x, size_t n)
+{
+    int32_t m = INT32_MIN;
+    real out;
+
+    for (size_t i = 0; i < n; i++) {
+        int32_t bits;
+        memcpy(&bits, &x[i], sizeof(bits));
+        bits = nn_order(bits);
+        m = m > bits ? m : bits;
+    }
+    m = nn_order(m);
+    memcpy(&out, &m, sizeof(out));
+    return out;
+}
+#endif
 
 /* sum_i a_i b_i */
 real vec_dot(const real *restrict a, const real *restrict b, size_t n);
