@@ -1,7 +1,7 @@
 /*
  * The constants of an update (bias corrections, decay, step) are computed once in double and
  * rounded to the number type of the loop. The loop then reads and writes each parameter, its two
- * moments and its gradient once.
+ * moments and its gradient once, and leaves zero for the next step to add to.
  *
  * Decay is applied as a factor of the parameter, 1 - lr decay, before the step is subtracted.
  */
@@ -26,7 +26,7 @@ struct update {
     real *p;
     real *m;
     real *v;
-    const real *g;
+    real *g;
 };
 
 NN_BODY void update_range_body(const struct update *u, size_t from, size_t to)
@@ -35,12 +35,13 @@ NN_BODY void update_range_body(const struct update *u, size_t from, size_t to)
     real *restrict p = u->p;
     real *restrict m = u->m;
     real *restrict v = u->v;
-    const real *restrict g = u->g;
+    real *restrict g = u->g;
 
     for (size_t i = from; i < to; i++) {
         real gi = g[i] * t.clip;
         real mi = t.b1 * m[i] + t.c1 * gi;
         real vi = t.b2 * v[i] + t.c2 * gi * gi;
+        g[i] = 0;
         m[i] = mi;
         v[i] = vi;
 #ifdef NN_F64
@@ -60,8 +61,8 @@ static void update_part(void *ctx, size_t from, size_t to, int thread)
     update_range(ctx, from, to);
 }
 
-void adamw_update(real *restrict p, real *restrict m, real *restrict v, const real *restrict g,
-                  size_t n, const struct adamw *opt)
+void adamw_update(real *restrict p, real *restrict m, real *restrict v, real *restrict g, size_t n,
+                  const struct adamw *opt)
 {
     double t = (double)opt->t;
     struct update u = {.p = p, .m = m, .v = v, .g = g};

@@ -22,8 +22,8 @@ struct adamw {
     int64_t t;    /* this update's number, from 1 */
 };
 
-/* Updates n parameters and their moments in place. */
-void adamw_update(real *restrict p, real *restrict m, real *restrict v, const real *restrict g,
-                  size_t n, const struct adamw *opt);
+/* Updates n parameters and their moments in place, and sets their gradients to zero. */
+void adamw_update(real *restrict p, real *restrict m, real *restrict v, real *restrict g, size_t n,
+                  const struct adamw *opt);
 
 #endif

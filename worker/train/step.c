@@ -52,7 +52,7 @@ static int diverged(const struct trainer *t, const char *what, struct err *err)
                    (long long)t->step + 1, what, bad == NULL ? "none" : bad->name);
 }
 
-/* Gradients of the whole batch, pass by pass; returns the mean cross-entropy. */
+/* Gradients of the whole batch, pass by pass, added to zeros; returns the mean cross-entropy. */
 static double accumulate(struct trainer *t)
 {
     const struct train_options *opt = t->opt;
@@ -60,8 +60,6 @@ static double accumulate(struct trainer *t)
     int64_t n_seqs = opt->batch_tokens / opt->model.context;
     double loss = 0.0;
 
-    memset(t->grad, 0, t->w.table.n_params * sizeof(*t->grad));
-    pass_clock_mark(t->clock, PASS_REST);
     for (int64_t at = 0; at < n_seqs; at += opt->micro_batch) {
         int64_t n = n_seqs - at < opt->micro_batch ? n_seqs - at : opt->micro_batch;
         struct run_batch batch = {
@@ -83,8 +81,8 @@ static double accumulate(struct trainer *t)
     return loss;
 }
 
-/* Clipping is a factor on the gradients, passed to AdamW; the rate is the schedule's at this
- * step. */
+/* Clipping is a factor on the gradients, passed to AdamW, which leaves zeros; the rate is the
+ * schedule's at this step. */
 static void update(struct trainer *t, double norm)
 {
     const struct train_options *opt = t->opt;

@@ -35,7 +35,7 @@ struct trainer {
     const struct train_options *opt;
     const struct train_data *data;
     struct weights w;
-    real *grad;
+    real *grad; /* zeros between steps */
     real *m;
     real *v;
     struct run *run;

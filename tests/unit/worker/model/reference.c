@@ -56,7 +56,8 @@ double *reference_numbers(int mixture, unsigned long *n)
         targets[i] = (i * i + 7 * i + 3) % 61;
     }
     size_t n_params = w.table.n_params;
-    real *grad = real_alloc(n_params), *m = real_alloc(n_params), *v = real_alloc(n_params);
+    real *grad = real_alloc(n_params), *last = real_alloc(n_params), *m = real_alloc(n_params),
+         *v = real_alloc(n_params);
     weights_randomise(&w, 11, 0.15);
     double *out = xcalloc(2 * n_params + 3, sizeof(*out));
     *n = 0;
@@ -68,20 +69,20 @@ double *reference_numbers(int mixture, unsigned long *n)
                             .decay = 0.1,
                             .clip = 1.0,
                             .t = t};
-        memset(grad, 0, n_params * sizeof(*grad));
         run_gradient(run, &w, &batch, &objective, stats, grad, &loss);
         out[(*n)++] = loss.cross_entropy;
+        memcpy(last, grad, n_params * sizeof(*grad));
         adamw_update(w.params, m, v, grad, n_params, &opt);
     }
     for (size_t i = 0; i < n_params; i += STRIDE) {
-        out[(*n)++] = (double)grad[i];
+        out[(*n)++] = (double)last[i];
         out[(*n)++] = (double)w.params[i];
     }
     for (int i = 0; i < cfg.layers; i++) {
         free(stats[i].counts);
         free(stats[i].p_sum);
     }
-    free(stats), free(grad), free(m), free(v);
+    free(stats), free(grad), free(last), free(m), free(v);
     run_free(run);
     weights_release(&w);
     return out;

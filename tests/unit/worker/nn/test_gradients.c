@@ -440,8 +440,11 @@ static void test_adamw(void **state)
                             .decay = 0.1,
                             .clip = 0.5,
                             .t = t};
-        adamw_update(p, m, v, g, 3, &opt);
+        double used[3];
+        memcpy(used, g, sizeof(used));
+        adamw_update(p, m, v, used, 3, &opt);
         for (int i = 0; i < 3; i++) {
+            assert_true(used[i] == 0.0);
             double gi = g[i] * 0.5;
             mm[i] = 0.9 * mm[i] + 0.1 * gi;
             vv[i] = 0.95 * vv[i] + 0.05 * gi * gi;
