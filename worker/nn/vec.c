@@ -39,14 +39,18 @@ NN_BODY void vec_add_body(real *restrict y, const real *restrict x, size_t n)
 
 NN_KERNEL(vec_add, (real *restrict y, const real *restrict x, size_t n), (y, x, n))
 
+#define AHEAD 1024 /* elements that are asked for before they are needed */
+
 NN_BODY double vec_sum_squares_body(const real *x, size_t n)
 {
     double acc[NN_LANES] = {0};
     size_t i = 0;
 
-    for (; i + NN_LANES <= n; i += NN_LANES)
+    for (; i + NN_LANES <= n; i += NN_LANES) {
+        __builtin_prefetch(x + (i + AHEAD < n ? i + AHEAD : i), 0, 2);
         for (size_t j = 0; j < NN_LANES; j++)
             acc[j] += (double)x[i + j] * (double)x[i + j];
+    }
     for (size_t j = 0; i + j < n; j++)
         acc[j] += (double)x[i + j] * (double)x[i + j];
     return nn_lanes_sum_wide(acc);
