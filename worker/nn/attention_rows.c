@@ -66,13 +66,13 @@ NN_BODY real exponentials(real *restrict s, struct reach reach, real m)
 
     for (; i < reach.whole; i += NN_LANES)
         for (size_t j = 0; j < NN_LANES; j++) {
-            s[i + j] = nn_exp(s[i + j] - m);
+            s[i + j] = nn_exp_low(s[i + j] - m);
             acc[j] += s[i + j];
         }
     for (; i < reach.end; i += NN_LANES) {
         int keys = (int)(reach.keys - i);
         for (int j = 0; j < NN_LANES; j++) {
-            real e = nn_exp(s[i + (size_t)j] - m);
+            real e = nn_exp_low(s[i + (size_t)j] - m);
             e = j < keys ? e : 0;
             s[i + (size_t)j] = e;
             acc[j] += e;
@@ -120,13 +120,13 @@ NN_BODY void attention_soften_backward_body(real *restrict p, real *restrict ds,
         struct reach reach = reach_of(tile, i);
         size_t at = 0;
         for (; at < reach.whole; at++) {
-            pi[at] = nn_exp(pi[at] - l);
+            pi[at] = nn_exp_low(pi[at] - l);
             di[at] = pi[at] * (di[at] - e);
         }
         for (; at < reach.end; at += NN_LANES) {
             int keys = (int)(reach.keys - at);
             for (int j = 0; j < NN_LANES; j++) {
-                real w = nn_exp(pi[at + (size_t)j] - l), d = w * (di[at + (size_t)j] - e);
+                real w = nn_exp_low(pi[at + (size_t)j] - l), d = w * (di[at + (size_t)j] - e);
                 pi[at + (size_t)j] = j < keys ? w : 0;
                 di[at + (size_t)j] = j < keys ? d : 0;
             }

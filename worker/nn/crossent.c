@@ -9,21 +9,23 @@
 #include "worker/nn/threads.h"
 #include "worker/nn/vec.h"
 
-/* sum_i e^(x_i - m); stores the terms when out is not NULL. */
-NN_BODY real row_exp_sum(real *out, const real *x, real m, size_t n)
+/* sum_i e^(x_i - m); stores the terms when out is not NULL. The row at next is asked for. */
+NN_BODY real row_exp_sum(real *out, const real *x, real m, size_t n, const real *next)
 {
     real acc[NN_LANES] = {0};
     size_t i = 0;
 
-    for (; i + NN_LANES <= n; i += NN_LANES)
+    for (; i + NN_LANES <= n; i += NN_LANES) {
+        __builtin_prefetch(next + i, 0, 2);
         for (size_t j = 0; j < NN_LANES; j++) {
-            real e = nn_exp(x[i + j] - m);
+            real e = nn_exp_low(x[i + j] - m);
             acc[j] += e;
             if (out != NULL)
                 out[i + j] = e;
         }
+    }
     for (size_t j = 0; i + j < n; j++) {
-        real e = nn_exp(x[i + j] - m);
+        real e = nn_exp_low(x[i + j] - m);
         acc[j] += e;
         if (out != NULL)
             out[i + j] = e;
@@ -47,7 +49,7 @@ NN_BODY void forward_rows_body(const struct entropy *p, size_t from, size_t to)
     for (size_t r = from; r < to; r++) {
         const real *l = p->logits + r * p->v;
         real m = nn_max(l, p->v);
-        real sum = row_exp_sum(NULL, l, m, p->v);
+        real sum = row_exp_sum(NULL, l, m, p->v, r + 1 < to ? l + p->v : l);
 
         p->loss[r] = elementary_log((double)sum) + (double)m - (double)l[p->targets[r]];
         if (p->max != NULL)
@@ -64,7 +66,7 @@ NN_BODY void gradient_rows_body(const struct entropy *p, size_t from, size_t to)
         real *l = p->grad + r * p->v;
         double target = (double)l[p->targets[r]];
         real m = nn_max(l, p->v);
-        real sum = row_exp_sum(l, l, m, p->v);
+        real sum = row_exp_sum(l, l, m, p->v, r + 1 < to ? l + p->v : l);
         real k = p->scale / sum;
 
         p->loss[r] = elementary_log((double)sum) + (double)m - target;

@@ -22,11 +22,11 @@ NN_BODY void sum_piece_body(real *restrict sum, real *restrict poison, const rea
 
     for (; i + NN_LANES <= n; i += NN_LANES)
         for (size_t j = 0; j < NN_LANES; j++) {
-            acc[j] += nn_exp(x[i + j] - max);
+            acc[j] += nn_exp_low(x[i + j] - max);
             bad[j] += x[i + j] - x[i + j];
         }
     for (size_t j = 0; i + j < n; j++) {
-        acc[j] += nn_exp(x[i + j] - max);
+        acc[j] += nn_exp_low(x[i + j] - max);
         bad[j] += x[i + j] - x[i + j];
     }
     *sum = nn_lanes_sum(acc);

@@ -24,6 +24,10 @@ NN_BODY real nn_exp(real x)
 {
     return elementary_exp(x);
 }
+NN_BODY real nn_exp_low(real x)
+{
+    return elementary_exp(x);
+}
 NN_BODY real nn_log(real x)
 {
     return elementary_log(x);
@@ -31,16 +35,15 @@ NN_BODY real nn_log(real x)
 #else
 #define NN_EXP_MIN -87.0F
 /*
- * e^x by 2^n e^r, |r| <= ln 2 / 2: a chain of fma with a polynomial of degree 6 whose coefficients
- * from r^2 on have the smallest greatest error (tests/tools/elementary_constants). Under 0.9 units
- * in the last place, a relative error under 7.8e-8, for x in -87 .. 88; below that e^-87, above
- * that e^88. NaN gives NaN.
+ * e^x, x <= 88 or NaN, by 2^n e^r, |r| <= ln 2 / 2: a chain of fma with a polynomial of degree 6
+ * whose coefficients from r^2 on have the smallest greatest error
+ * (tests/tools/elementary_constants). Under 0.9 units in the last place, a relative error
+ * under 7.8e-8, for x in -87 .. 88; below that e^-87, above that e^88. NaN gives NaN.
  */
-NN_BODY real nn_exp(real x)
+NN_BODY real nn_exp_low(real x)
 {
     const float magic = 12582912.0F; /* 1.5 * 2^23: adding it rounds to a whole number */
-    float y = x < -87.0F ? -87.0F : x;
-    y = y > 88.0F ? 88.0F : y;
+    float y = -87.0F > x ? -87.0F : x;
     float t = NN_FMA(y, 0x1.715476p0F, magic);
     float n = t - magic;
     float r = NN_FMA(n, -0x1.62e43p-1F, y);
@@ -58,6 +61,12 @@ NN_BODY real nn_exp(real x)
     bits = (int32_t)((uint32_t)(bits - 0x4B400000 + 127) << 23);
     memcpy(&scale, &bits, sizeof(scale));
     return p * scale;
+}
+
+/* The same for all x. */
+NN_BODY real nn_exp(real x)
+{
+    return nn_exp_low(x > 88.0F ? 88.0F : x);
 }
 
 /*
