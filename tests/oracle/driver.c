@@ -155,8 +155,6 @@ static int take_steps(struct engine *e, const char *folder, struct err *err)
     while (rc == 0 && t->step < e->opt.steps) {
         rc = trainer_step(t, &losses[t->step], err);
         json_push(routers, describe_routers(e));
-        if (rc == 0 && t->step == 1)
-            rc = write_reals(folder, "grad.bin", t->grad, t->w.table.n_params, err);
     }
     if (rc == 0)
         rc = write_array(folder, "losses.bin", losses, (size_t)e->opt.steps * sizeof(*losses), err);
@@ -165,6 +163,18 @@ static int take_steps(struct engine *e, const char *folder, struct err *err)
     else
         cJSON_Delete(routers);
     free(losses);
+    return rc;
+}
+
+static int write_gradient(struct engine *e, const char *folder, struct err *err)
+{
+    size_t n = e->trainer.w.table.n_params;
+    real *gradient = engine_gradient(e);
+
+    if (gradient == NULL)
+        return err_set(err, ERR_OTHER, "no memory for %zu gradients", n);
+    int rc = write_reals(folder, "grad.bin", gradient, n, err);
+    free(gradient);
     return rc;
 }
 
@@ -178,6 +188,8 @@ static int write_steps(struct engine *e, const char *folder, struct err *err)
         return err_set(err, ERR_OTHER, "no memory for %zu logits", n);
     int rc = write_reals(folder, "logits.bin", logits, n, err);
     free(logits);
+    if (rc == 0)
+        rc = write_gradient(e, folder, err);
     if (rc == 0)
         rc = take_steps(e, folder, err);
     if (rc == 0)

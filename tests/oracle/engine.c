@@ -67,6 +67,30 @@ real *engine_logits(struct engine *e, int64_t step)
     return logits;
 }
 
+real *engine_gradient(struct engine *e)
+{
+    struct trainer *t = &e->trainer;
+    size_t context = (size_t)e->opt.model.context, n_seqs = engine_step_sequences(e);
+    size_t most = (size_t)e->opt.micro_batch;
+    real *gradient = real_alloc(t->w.table.n_params);
+
+    for (size_t at = 0; gradient != NULL && at < n_seqs; at += most) {
+        struct run_batch batch = {.tokens = t->tokens,
+                                  .targets = t->targets,
+                                  .batch = n_seqs - at < most ? n_seqs - at : most,
+                                  .length = context};
+        struct run_objective objective = {.balance = e->opt.balance_loss,
+                                          .z = e->opt.router_z_loss,
+                                          .share = (double)batch.batch / (double)n_seqs};
+        struct run_loss loss;
+        for (size_t i = 0; i < batch.batch; i++)
+            train_data_sequence(&e->data, at + i, t->tokens + i * context,
+                                t->targets + i * context);
+        run_gradient(t->run, &t->w, &batch, &objective, NULL, gradient, &loss);
+    }
+    return gradient;
+}
+
 /* A sentence a small model can learn something from, and a number that it cannot. */
 static void add_sentence(struct strbuf *out, struct rng *r)
 {

