@@ -1,8 +1,8 @@
 /*
  * The processor is asked once (CPUID, through the compiler's builtins); PREREG_CPU can only lower
- * the answer. AVX-512 counts when the foundation, DQ, BW and VL extensions are all there, which is
- * what the kernels are compiled for. A wish for more than the machine has is ignored here, so that
- * one environment serves all machines; nn_cpu_check() reports a wish that is not a name.
+ * the answer. AVX-512 counts when the foundation, DQ, BW and VL extensions and FMA are all there,
+ * which is what the kernels are compiled for. A wish for more than the machine has is ignored here,
+ * so that one environment serves all machines; nn_cpu_check() reports a wish that is not a name.
  *
  * Some hypervisors leave AVX512_BF16 out of CPUID although the instruction executes. So with
  * PREREG_BFLOAT16=yes it is executed once, and SIGILL is the answer that it does not.
@@ -28,7 +28,8 @@ static enum nn_cpu machine(void)
 #ifdef __x86_64__
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("fma"))
         return NN_CPU_AVX512;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return NN_CPU_AVX2;

@@ -129,22 +129,23 @@ void pack_panels(real *restrict to, struct operand b, size_t k, size_t cols)
 }
 
 /* Whole strips in stretches of STRETCH columns, so that a row of `at` is read while it is near. */
-static void whole_strips(real *restrict to, const real *at, size_t ld, size_t rows, size_t k)
+static void whole_strips(real *restrict to, size_t length, const real *at, size_t ld, size_t rows,
+                         size_t k)
 {
     for (size_t i = 0; i < k; i += STRETCH)
         for (size_t first = 0; first < rows; first += TILE_ROWS) {
-            real *strip = to + first * k + i * TILE_ROWS;
+            real *strip = to + first * length + i * TILE_ROWS;
             for (size_t j = 0; j < min_size(STRETCH, k - i); j++)
                 memcpy(strip + j * TILE_ROWS, at + (i + j) * ld + first, TILE_ROWS * sizeof(real));
         }
 }
 
-void pack_strips(real *restrict to, const real *at, size_t ld, size_t rows, size_t k)
+void pack_strips(real *restrict to, size_t length, const real *at, size_t ld, size_t rows, size_t k)
 {
     size_t whole = rows / TILE_ROWS * TILE_ROWS;
 
-    whole_strips(to, at, ld, whole, k);
-    to += whole * k;
+    whole_strips(to, length, at, ld, whole, k);
+    to += whole * length;
     for (size_t i = 0; whole < rows && i < k; i++)
         for (size_t r = 0; r < TILE_ROWS; r++)
             to[i * TILE_ROWS + r] = whole + r < rows ? at[i * ld + whole + r] : 0;

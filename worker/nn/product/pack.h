@@ -23,7 +23,9 @@ void pack_turned(real *restrict to, size_t ldt, const real *restrict from, size_
                  size_t k);
 /* B (k, cols) to panels. */
 void pack_panels(real *restrict to, struct operand b, size_t k, size_t cols);
-/* The strips of A (rows, k), which is the transpose of `at` (k, rows) with rows ld apart. */
-void pack_strips(real *restrict to, const real *at, size_t ld, size_t rows, size_t k);
+/* The first k columns of strips that are `length` long: of A (rows, k), which is the transpose of
+ * `at` (k, rows) with rows ld apart. */
+void pack_strips(real *restrict to, size_t length, const real *at, size_t ld, size_t rows,
+                 size_t k);
 
 #endif

@@ -6,7 +6,7 @@
  *
  * The last panel may be wider than the columns that are left: then the tile writes to a copy of C's
  * columns, from which they are copied back. In bfloat16 both operands are rounded as they are
- * packed.
+ * packed; a plain A that meets several pieces of B is rounded once for all of them.
  */
 #include "worker/nn/product/product.h"
 
@@ -16,23 +16,23 @@
 #include "worker/nn/gemm.h"
 #include "worker/nn/product/bfloat16.h"
 #include "worker/nn/product/pack.h"
+#include "worker/nn/product/pack_rounded.h"
 #include "worker/nn/product/tile.h"
 #include "worker/nn/threads.h"
 
 #define DEPTH   512    /* of a piece along k */
 #define STRETCH 512    /* columns of a piece */
 #define ROWS    192    /* of A that meet a panel before the next one comes */
+#define HELD    1024   /* of A that are rounded once for all pieces of B */
 #define DIRECT  128    /* columns: for fewer, A is read in place */
 #define FAR     8192   /* elements between rows: these would share their places in the caches */
 #define SMALL   100000 /* multiplications: fewer are not worth waking threads for */
 
-/* Of one thread: packed operands, columns of C that a panel overlaps, and what was rounded to
- * bfloat16 and is not packed yet. */
+/* Of one thread: packed operands, and columns of C that a panel overlaps. */
 struct scratch {
     real b[DEPTH * STRETCH];
-    real a[ROWS * (DEPTH + TILE_COLS)];
+    real a[HELD * (DEPTH + TILE_COLS)];
     real c[ROWS * PACK_COLS_MAX];
-    real rounded[ROWS * DEPTH];
 };
 
 static _Thread_local _Alignas(64) struct scratch scratch;
@@ -68,6 +68,7 @@ struct product_piece {
     real *c;
     size_t ldc;
     bool add;
+    bool held; /* A is in scratch.a, rounded */
     size_t cols;
     size_t units;
 };
@@ -133,7 +134,7 @@ static struct tile_view rows_of(struct operand a, size_t rows, size_t cols, size
     if (cols <= DIRECT || (!a.transposed && a.ld < FAR))
         return a.transposed ? tile_turned(a.at, a.ld) : tile_plain(a.at, a.ld);
     if (a.transposed) {
-        pack_strips(scratch.a, a.at, a.ld, rows, k);
+        pack_strips(scratch.a, k, a.at, a.ld, rows, k);
         return tile_strips(scratch.a, k);
     }
     for (size_t r = 0; r < rows; r++)
@@ -142,37 +143,19 @@ static struct tile_view rows_of(struct operand a, size_t rows, size_t cols, size
 }
 
 /* The same, rounded to bfloat16. */
-static struct tile_view rounded_rows_of(struct operand a, size_t rows, size_t k)
+static struct tile_view rounded_rows_of(struct operand a, bool held, size_t row, size_t rows,
+                                        size_t k)
 {
     size_t units = bfloat16_units(k), ld = units + TILE_COLS;
 
+    if (held)
+        return tile_plain(scratch.a + row * ld, ld);
     if (!a.transposed) {
         bfloat16_rows(scratch.a, ld, a.at, a.ld, rows, k);
         return tile_plain(scratch.a, ld);
     }
-    bfloat16_columns(scratch.rounded, rows, a.at, a.ld, k, rows);
-    pack_strips(scratch.a, scratch.rounded, rows, rows, units);
+    pack_rounded_strips(scratch.a, a.at, a.ld, rows, k);
     return tile_strips(scratch.a, units);
-}
-
-/* pack_panels() of B (k, cols) rounded to bfloat16. */
-static void rounded_panels(struct operand b, size_t k, size_t cols)
-{
-    size_t units = bfloat16_units(k);
-
-    for (size_t first = 0; first < cols; first += pack_cols()) {
-        size_t n = min_size(pack_cols(), cols - first), ld = panel_width(n);
-        real *panel = scratch.b + first * units;
-        struct operand from = operand_from(b, 0, first);
-        if (b.transposed) {
-            bfloat16_rows(scratch.rounded, units, from.at, b.ld, n, k);
-            pack_turned(panel, ld, scratch.rounded, units, n, units);
-        } else {
-            bfloat16_columns(panel, ld, from.at, b.ld, k, n);
-        }
-        for (size_t i = 0; n < ld && i < units; i++)
-            memset(panel + i * ld + n, 0, (ld - n) * sizeof(real));
-    }
 }
 
 /* All rows of A (m, k) against one piece of B (k, p->cols), k <= DEPTH, p->cols <= STRETCH. */
@@ -182,14 +165,14 @@ static void piece_product(const struct product_piece *p, struct operand a, struc
     bool rounds = p->precision == PRODUCT_BFLOAT16;
 
     if (rounds)
-        rounded_panels(b, k, p->cols);
+        pack_rounded_panels(scratch.b, b, k, p->cols);
     else
         pack_panels(scratch.b, b, k, p->cols);
     for (size_t row = 0; row < m; row += ROWS) {
         size_t rows = min_size(ROWS, m - row);
         struct operand at = operand_from(a, row, 0);
         struct tile_view view =
-            rounds ? rounded_rows_of(at, rows, k) : rows_of(at, rows, p->cols, k);
+            rounds ? rounded_rows_of(at, p->held, row, rows, k) : rows_of(at, rows, p->cols, k);
         panels_product(p, row, view, rows);
     }
 }
@@ -208,20 +191,44 @@ struct product_work {
     bool by_rows;
 };
 
+/* Positions i to i + k - 1 of rows from `row` on, m of them, and of a stretch of columns. */
+static void compute_piece(const struct product_work *w, bool held, size_t row, size_t m, size_t col,
+                          size_t i)
+{
+    size_t k = min_size(DEPTH, w->k - i);
+    struct product_piece p = {.precision = w->precision,
+                              .c = w->c + row * w->ldc + col,
+                              .ldc = w->ldc,
+                              .add = w->add || i > 0,
+                              .held = held,
+                              .cols = min_size(STRETCH, w->n - col),
+                              .units = w->precision == PRODUCT_BFLOAT16 ? bfloat16_units(k) : k};
+
+    piece_product(&p, operand_from(w->a, row, i), operand_from(w->b, i, col), m, k);
+}
+
+/* Rows of a plain A are rounded once, and B once for all these rows. */
+static void compute_held(const struct product_work *w)
+{
+    for (size_t row = 0; row < w->m; row += HELD)
+        for (size_t i = 0; i < w->k; i += DEPTH) {
+            size_t m = min_size(HELD, w->m - row), k = min_size(DEPTH, w->k - i);
+            bfloat16_rows(scratch.a, bfloat16_units(k) + TILE_COLS, w->a.at + row * w->a.ld + i,
+                          w->a.ld, m, k);
+            for (size_t col = 0; col < w->n; col += STRETCH)
+                compute_piece(w, true, row, m, col, i);
+        }
+}
+
 static void compute(const struct product_work *w)
 {
+    if (w->precision == PRODUCT_BFLOAT16 && !w->a.transposed && w->n > STRETCH) {
+        compute_held(w);
+        return;
+    }
     for (size_t col = 0; col < w->n; col += STRETCH)
-        for (size_t i = 0; i < w->k; i += DEPTH) {
-            size_t k = min_size(DEPTH, w->k - i);
-            struct product_piece p = {.precision = w->precision,
-                                      .c = w->c + col,
-                                      .ldc = w->ldc,
-                                      .add = w->add || i > 0,
-                                      .cols = min_size(STRETCH, w->n - col),
-                                      .units =
-                                          w->precision == PRODUCT_BFLOAT16 ? bfloat16_units(k) : k};
-            piece_product(&p, operand_from(w->a, 0, i), operand_from(w->b, i, col), w->m, k);
-        }
+        for (size_t i = 0; i < w->k; i += DEPTH)
+            compute_piece(w, false, 0, w->m, col, i);
 }
 
 static void compute_part(void *ctx, size_t from, size_t to, int thread)
