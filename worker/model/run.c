@@ -3,8 +3,8 @@
  * add up the size (which is also run_bytes()), once to hand out pieces of the allocation
  * (worker/model/carve.h). Adding a buffer there is all it takes.
  *
- * What is cheap to recompute (normalised inputs, SwiGLU's output, gathered inputs of experts)
- * exists once for all layers (run->again); carve_layer() lets each layer point to it.
+ * What is cheap to recompute (normalised inputs, sums of experts' outputs, SwiGLU's output, gathered
+ * inputs of experts) exists once for all layers (run->again), and each layer points to it.
  */
 #include "worker/model/run.h"
 
@@ -48,7 +48,6 @@ static void carve_layer(struct carver *c, const struct run *run, struct layer_ke
 {
     size_t n = run->max_tokens, width = (size_t)run->cfg.width;
 
-    k->x = carve_real(c, n * width);
     k->rstd1 = carve_real(c, n);
     k->xn1 = run->again.xn;
     k->qkv = carve_real(c, n * model_config_qkv(&run->cfg));
@@ -79,6 +78,7 @@ static void carve_again(struct carver *c, struct run *run, size_t dense_ffn)
     const struct model_config *cfg = &run->cfg;
     size_t n = run->max_tokens;
 
+    run->again.x = carve_real(c, n * (size_t)cfg->width);
     run->again.xn = carve_real(c, n * (size_t)cfg->width);
     run->again.h = carve_real(c, n * dense_ffn);
     run->again.xg = carve_real(c, cfg->experts > 0 ? n * (size_t)cfg->width : 0);
@@ -89,6 +89,21 @@ static struct attention_dims scratch_dims(const struct model_config *cfg)
 {
     return (struct attention_dims){.tokens = (size_t)cfg->context,
                                    .dim = (size_t)(cfg->width / cfg->heads)};
+}
+
+bool run_restores_input(const struct model_config *cfg, int layer)
+{
+    return layer == 0 ||
+           (model_config_is_moe(cfg, layer - 1) && model_config_dense_ffn(cfg, layer - 1) == 0);
+}
+
+/* The input of a block, or the last one's output: without keeping, every block reads and writes the
+ * same residual stream. */
+static real *carve_stream(struct carver *c, const struct run *run, int layer)
+{
+    if (run->mode == RUN_INFER || run_restores_input(&run->cfg, layer))
+        return run->again.x;
+    return carve_real(c, run->max_tokens * (size_t)run->cfg.width);
 }
 
 static void lay_out(struct carver *c, struct run *run)
@@ -109,10 +124,11 @@ static void lay_out(struct carver *c, struct run *run)
         else
             run->layers[layer] = run->layers[0];
     }
-    /* Without keeping, every block reads and writes the same residual stream. */
-    run->x_last = run->mode == RUN_TRAIN ? carve_real(c, n * width) : run->layers[0].x;
+    for (int layer = 0; layer < cfg->layers; layer++)
+        run->layers[layer].x = carve_stream(c, run, layer);
+    run->x_last = carve_stream(c, run, cfg->layers);
     run->rstd_last = carve_real(c, n);
-    run->xn_last = carve_real(c, n * width);
+    run->xn_last = carve_real(c, run->head_rows * width);
     run->rope = carve_real(c, (size_t)cfg->context * (size_t)(cfg->width / cfg->heads));
     run->attention = carve_real(c, (size_t)nn_threads() * attention_scratch(&dims));
     run->logits = carve_real(c, run->head_rows * (size_t)cfg->vocab);

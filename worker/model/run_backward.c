@@ -23,6 +23,7 @@ struct pass {
     const struct weights *w;
     real *grad;
     struct run_objective objective; /* router weights already divided by the number of mixtures */
+    const struct run_batch *batch;
     size_t n;
 };
 
@@ -111,6 +112,23 @@ static void ffn_block_backward(const struct pass *ps, const struct layer_kept *k
     pass_clock_mark(ps->run->clock, PASS_ELEMENTS);
 }
 
+/* x of a block that does not keep it, with the bits of the forward pass. */
+static void restore_input(const struct pass *ps, int layer)
+{
+    struct run *run = ps->run;
+    size_t c = (size_t)run->cfg.width;
+    const struct layer_kept *before = &run->layers[layer > 0 ? layer - 1 : 0];
+    struct moe_dims dims = run_moe_dims(run, ps->n);
+
+    if (layer == 0) {
+        embedding_forward(run->again.x, weight(ps, TENSOR_EMBED, -1), ps->batch->tokens, ps->n, c);
+    } else {
+        memcpy(run->again.x, before->x_mid, ps->n * c * sizeof(real));
+        moe_combine(run->again.x, &before->moe, &before->plan, before->route_w, &dims);
+    }
+    pass_clock_mark(run->clock, PASS_ELEMENTS);
+}
+
 /* From the gradient of x_mid in dx to that of the block's input, in dx. */
 static void attention_block_backward(const struct pass *ps, const struct layer_kept *k,
                                      const struct attention_dims *dims, int layer)
@@ -128,6 +146,8 @@ static void attention_block_backward(const struct pass *ps, const struct layer_k
     pass_clock_mark(ps->run->clock, PASS_ATTENTION);
     rope_backward(k->qkv, ps->run->rope, ps->n, dims->tokens, dims->heads + dims->groups, dims->dim,
                   packed);
+    if (run_restores_input(&ps->run->cfg, layer))
+        restore_input(ps, layer);
     rmsnorm_forward(k->xn1, k->rstd1, k->x, weight(ps, TENSOR_NORM_ATTENTION, layer),
                     (real)ps->run->cfg.norm_eps, ps->n, c);
     pass_clock_mark(ps->run->clock, PASS_ELEMENTS);
@@ -171,6 +191,7 @@ void run_gradient(struct run *run, const struct weights *w, const struct run_bat
                       .objective = {.balance = objective->balance * per_layer,
                                     .z = objective->z * per_layer,
                                     .share = objective->share},
+                      .batch = batch,
                       .n = n};
 
     assert(run->mode == RUN_TRAIN);

@@ -105,7 +105,4 @@ void run_forward(struct run *run, const struct weights *w, const struct run_batc
         attention_block(run, w, k, &dims, layer);
         ffn_block(run, w, k, out, n, layer, stats == NULL ? NULL : &stats[layer]);
     }
-    rmsnorm_forward(run->xn_last, run->rstd_last, run->x_last, weights_at(w, TENSOR_NORM_FINAL, -1),
-                    (real)run->cfg.norm_eps, n, c);
-    pass_clock_mark(run->clock, PASS_ELEMENTS);
 }

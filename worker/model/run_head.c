@@ -1,5 +1,5 @@
 /*
- * Final logits, losses, and their gradients, in chunks of run->head_rows tokens: logits of all
+ * Final norm, logits, losses, and their gradients, in chunks of run->head_rows tokens: logits of all
  * tokens at once would be the largest buffer by far. A tied model multiplies by the embedding, so
  * its gradient is added to the embedding's.
  */
@@ -9,6 +9,7 @@
 #include "worker/model/run_private.h"
 #include "worker/nn/crossent.h"
 #include "worker/nn/linear.h"
+#include "worker/nn/rmsnorm.h"
 
 static enum tensor_role head_role(const struct run *run)
 {
@@ -20,7 +21,10 @@ const real *run_logits(struct run *run, const struct weights *w, size_t first, s
     size_t c = (size_t)run->cfg.width;
 
     assert(n <= run->head_rows);
-    linear_forward(run->logits, false, run->xn_last + first * c, weights_at(w, head_role(run), -1),
+    rmsnorm_forward(run->xn_last, run->rstd_last + first, run->x_last + first * c,
+                    weights_at(w, TENSOR_NORM_FINAL, -1), (real)run->cfg.norm_eps, n, c);
+    pass_clock_mark(run->clock, PASS_ELEMENTS);
+    linear_forward(run->logits, false, run->xn_last, weights_at(w, head_role(run), -1),
                    &(struct linear_dims){n, c, (size_t)run->cfg.vocab, run->precision});
     pass_clock_mark(run->clock, PASS_HEAD);
     return run->logits;
@@ -57,7 +61,7 @@ double run_head_gradient(struct run *run, const struct weights *w, const struct 
         pass_clock_mark(run->clock, PASS_LOSS);
         linear_backward_input(run->grad.dn + at * c, false, run->logits, head,
                               &(struct linear_dims){rows, c, v, run->precision});
-        linear_backward_weight(d_head, run->logits, run->xn_last + at * c,
+        linear_backward_weight(d_head, run->logits, run->xn_last,
                                &(struct linear_dims){rows, c, v, run->precision});
         pass_clock_mark(run->clock, PASS_HEAD);
         for (size_t i = 0; i < rows; i++)

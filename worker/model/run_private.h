@@ -15,7 +15,7 @@
  * up by the backward pass.
  */
 struct layer_kept {
-    real *x;          /* (N, C) into the block */
+    real *x;          /* (N, C) into the block; again where run_restores_input() */
     real *rstd1;      /* (N) */
     real *xn1;        /* (N, C) again; the same buffer as xn2 */
     real *qkv;        /* (N, W), rotated; then its gradient */
@@ -45,6 +45,7 @@ struct run_scratch {
 
 /* What all layers share in a forward pass, and a backward pass recomputes. */
 struct run_again {
+    real *x;     /* (N, C) */
     real *xn;    /* (N, C) */
     real *h;     /* (N, F) */
     real *xg;    /* (N, C) of one expert */
@@ -59,7 +60,7 @@ struct run {
     struct layer_kept *layers; /* (L) */
     real *x_last;              /* (N, C) out of the last block */
     real *rstd_last;           /* (N) */
-    real *xn_last;             /* (N, C) */
+    real *xn_last;             /* (head rows, C) of the rows whose logits are there */
     real *rope;                /* (context, D) */
     real *attention;           /* scratch */
     real *logits;              /* (head rows, V) */
@@ -70,6 +71,10 @@ struct run {
     struct run_again again;
     struct run_scratch grad; /* RUN_TRAIN */
 };
+
+/* Whether a block's input is a sum that is cheap to repeat: the tokens' embeddings, or what a block
+ * of experts alone gave. layer == cfg->layers: the last block's output. */
+bool run_restores_input(const struct model_config *cfg, int layer);
 
 /* The dimensions of attention and of a mixture for this pass. */
 struct attention_dims run_attention_dims(const struct run *run, const struct run_batch *batch);
