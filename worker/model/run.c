@@ -3,8 +3,9 @@
  * add up the size (which is also run_bytes()), once to hand out pieces of the allocation
  * (worker/model/carve.h). Adding a buffer there is all it takes.
  *
- * What is cheap to recompute (normalised inputs, sums of experts' outputs, SwiGLU's output, gathered
- * inputs of experts) exists once for all layers (run->again), and each layer points to it.
+ * What is cheap to recompute (normalised inputs, sums of experts' outputs, SwiGLU's output,
+ * gathered inputs of experts) exists once for all layers (run->again), and each layer points to it.
+ * With RUN_TRAIN_WHOLE the largest of the rest are in the gradient, as far as it reaches.
  */
 #include "worker/model/run.h"
 
@@ -21,9 +22,28 @@
 #define HEAD_ROWS_LARGE  256
 #define HEAD_VOCAB_SMALL 4096
 
-/* The router's and the experts' part of one layer. */
-static void carve_mixture(struct carver *c, const struct run *run, struct layer_kept *k)
+/* Room for n elements that are needed until the backward pass reaches `layer`: from the gradient,
+ * as far back as it is free, where there is enough. */
+static real *carve_lent(struct carver *c, struct run *run, int layer, size_t n)
 {
+    const size_t line = CARVE_ALIGN / sizeof(real);
+    struct run_lent *lent = &run->lent;
+    size_t size = (n + line - 1) / line * line;
+
+    if (run->mode != RUN_TRAIN_WHOLE)
+        return carve_real(c, n);
+    size_t top = lent->free < lent->first[layer] ? lent->free : lent->first[layer];
+    top = top / line * line;
+    if (top < lent->first[0] + size)
+        return carve_real(c, n);
+    lent->free = top - size;
+    return lent->grad == NULL ? NULL : lent->grad + lent->free;
+}
+
+/* The router's and the experts' part of one layer. */
+static void carve_mixture(struct carver *c, struct run *run, int layer)
+{
+    struct layer_kept *k = &run->layers[layer];
     const struct model_config *cfg = &run->cfg;
     size_t n = run->max_tokens, e = (size_t)cfg->experts, top = n * (size_t)cfg->top_k;
     size_t f = (size_t)cfg->expert_ffn;
@@ -37,29 +57,29 @@ static void carve_mixture(struct carver *c, const struct run *run, struct layer_
     k->plan.first = carve_u32(c, e + 1);
     k->plan.source = carve_u32(c, top);
     k->moe.xg = run->again.xg;
-    k->moe.gu = carve_real(c, top * 2 * f);
+    k->moe.gu = carve_lent(c, run, layer, top * 2 * f);
     k->moe.h = run->again.moe_h;
-    k->moe.yg = carve_real(c, top * (size_t)cfg->width);
+    k->moe.yg = carve_lent(c, run, layer, top * (size_t)cfg->width);
 }
 
-/* One block's activations; dense_ffn is the width of its dense part, 0 for none. */
-static void carve_layer(struct carver *c, const struct run *run, struct layer_kept *k,
-                        size_t dense_ffn, bool moe)
+/* A block's activations; dense_ffn is the width of its dense part, 0 for none. */
+static void carve_layer(struct carver *c, struct run *run, int layer, size_t dense_ffn, bool moe)
 {
+    struct layer_kept *k = &run->layers[layer];
     size_t n = run->max_tokens, width = (size_t)run->cfg.width;
 
     k->rstd1 = carve_real(c, n);
     k->xn1 = run->again.xn;
-    k->qkv = carve_real(c, n * model_config_qkv(&run->cfg));
-    k->att = carve_real(c, n * width);
+    k->qkv = carve_lent(c, run, layer, n * model_config_qkv(&run->cfg));
+    k->att = carve_lent(c, run, layer, n * width);
     k->lse = carve_real(c, n * (size_t)run->cfg.heads);
-    k->x_mid = carve_real(c, n * width);
+    k->x_mid = carve_lent(c, run, layer, n * width);
     k->rstd2 = carve_real(c, n);
     k->xn2 = run->again.xn;
-    k->gu = carve_real(c, n * 2 * dense_ffn);
+    k->gu = carve_lent(c, run, layer, n * 2 * dense_ffn);
     k->h = run->again.h;
     if (moe)
-        carve_mixture(c, run, k);
+        carve_mixture(c, run, layer);
 }
 
 static void carve_scratch(struct carver *c, struct run *run)
@@ -99,11 +119,20 @@ bool run_restores_input(const struct model_config *cfg, int layer)
 
 /* The input of a block, or the last one's output: without keeping, every block reads and writes the
  * same residual stream. */
-static real *carve_stream(struct carver *c, const struct run *run, int layer)
+static real *carve_stream(struct carver *c, struct run *run, int layer)
 {
     if (run->mode == RUN_INFER || run_restores_input(&run->cfg, layer))
         return run->again.x;
-    return carve_real(c, run->max_tokens * (size_t)run->cfg.width);
+    return carve_lent(c, run, layer, run->max_tokens * (size_t)run->cfg.width);
+}
+
+/* RUN_INFER: one set for all layers, as large as the largest. */
+static void share_layer(struct carver *c, struct run *run, size_t dense_ffn)
+{
+    carve_layer(c, run, 0, dense_ffn, run->cfg.experts > 0);
+    run->layers[0].x = run->again.x;
+    for (int layer = 1; layer < run->cfg.layers; layer++)
+        run->layers[layer] = run->layers[0];
 }
 
 static void lay_out(struct carver *c, struct run *run)
@@ -115,26 +144,37 @@ static void lay_out(struct carver *c, struct run *run)
     for (int layer = 0; layer < cfg->layers; layer++)
         dense_ffn = max_size(dense_ffn, model_config_dense_ffn(cfg, layer));
     carve_again(c, run, dense_ffn);
-    for (int layer = 0; layer < cfg->layers; layer++) {
-        if (run->mode == RUN_TRAIN)
-            carve_layer(c, run, &run->layers[layer], model_config_dense_ffn(cfg, layer),
-                        model_config_is_moe(cfg, layer));
-        else if (layer == 0)
-            carve_layer(c, run, &run->layers[0], dense_ffn, cfg->experts > 0);
-        else
-            run->layers[layer] = run->layers[0];
-    }
-    for (int layer = 0; layer < cfg->layers; layer++)
-        run->layers[layer].x = carve_stream(c, run, layer);
+    /* From what is used up first to what is needed longest, as carve_lent() wants. */
+    run->logits = carve_lent(c, run, cfg->layers, run->head_rows * (size_t)cfg->vocab);
     run->x_last = carve_stream(c, run, cfg->layers);
+    for (int layer = cfg->layers - 1; run->mode != RUN_INFER && layer >= 0; layer--) {
+        carve_layer(c, run, layer, model_config_dense_ffn(cfg, layer),
+                    model_config_is_moe(cfg, layer));
+        run->layers[layer].x = carve_stream(c, run, layer);
+    }
+    if (run->mode == RUN_INFER)
+        share_layer(c, run, dense_ffn);
     run->rstd_last = carve_real(c, n);
     run->xn_last = carve_real(c, run->head_rows * width);
     run->rope = carve_real(c, (size_t)cfg->context * (size_t)(cfg->width / cfg->heads));
     run->attention = carve_real(c, (size_t)nn_threads() * attention_scratch(&dims));
-    run->logits = carve_real(c, run->head_rows * (size_t)cfg->vocab);
     run->row_loss = carve(c, run->head_rows, sizeof(double));
-    if (run->mode == RUN_TRAIN)
+    if (run->mode != RUN_INFER)
         carve_scratch(c, run);
+}
+
+/* Where the layers' gradients are. */
+static void find_lent(struct run_lent *lent, const struct model_config *cfg)
+{
+    struct tensor_table table;
+
+    tensor_table_init(&table, cfg);
+    lent->first = xcalloc((size_t)cfg->layers + 1, sizeof(*lent->first));
+    for (int layer = 0; layer < cfg->layers; layer++)
+        lent->first[layer] = tensor_find(&table, TENSOR_NORM_ATTENTION, layer)->offset;
+    lent->first[cfg->layers] = tensor_find(&table, TENSOR_NORM_FINAL, -1)->offset;
+    lent->free = lent->first[cfg->layers];
+    tensor_table_release(&table);
 }
 
 static void set_up(struct run *run, const struct model_config *cfg, enum run_mode mode,
@@ -145,6 +185,8 @@ static void set_up(struct run *run, const struct model_config *cfg, enum run_mod
     *run = (struct run){.cfg = *cfg, .mode = mode, .max_tokens = max_tokens};
     run->head_rows = max_tokens < rows ? max_tokens : rows;
     run->layers = xcalloc((size_t)cfg->layers, sizeof(*run->layers));
+    if (mode == RUN_TRAIN_WHOLE)
+        find_lent(&run->lent, cfg);
 }
 
 double run_thread_bytes(const struct model_config *cfg)
@@ -162,7 +204,25 @@ double run_bytes(const struct model_config *cfg, enum run_mode mode, size_t max_
     set_up(&run, cfg, mode, max_tokens);
     lay_out(&count, &run);
     free(run.layers);
+    free(run.lent.first);
     return (double)count.used;
+}
+
+/* Every buffer gets its place. */
+static void hand_out(struct run *run)
+{
+    struct carver carver = {.memory = run->memory};
+
+    if (run->mode == RUN_TRAIN_WHOLE)
+        run->lent.free = run->lent.first[run->cfg.layers];
+    lay_out(&carver, run);
+}
+
+void run_lend(struct run *run, real *grad)
+{
+    assert(run->mode == RUN_TRAIN_WHOLE);
+    run->lent.grad = grad;
+    hand_out(run);
 }
 
 int run_create(const struct model_config *cfg, enum run_mode mode, size_t max_tokens,
@@ -181,8 +241,7 @@ int run_create(const struct model_config *cfg, enum run_mode mode, size_t max_to
         run_free(run);
         return rc;
     }
-    carver = (struct carver){.memory = run->memory};
-    lay_out(&carver, run);
+    hand_out(run);
     rope_table(run->rope, cfg->rope_theta, (size_t)cfg->context, (size_t)(cfg->width / cfg->heads));
     *out = run;
     return 0;
@@ -194,6 +253,7 @@ void run_free(struct run *run)
         return;
     free(run->memory);
     free(run->layers);
+    free(run->lent.first);
     free(run);
 }
 
@@ -212,7 +272,7 @@ void run_first_choices(const struct run *run, int layer, size_t n, uint32_t *fir
     size_t top_k = (size_t)run->cfg.top_k;
     const uint32_t *chosen = run->layers[layer].chosen;
 
-    assert(run->mode == RUN_TRAIN && n <= run->max_tokens);
+    assert(run->mode != RUN_INFER && n <= run->max_tokens);
     assert(model_config_is_moe(&run->cfg, layer));
     for (size_t i = 0; i < n; i++)
         first[i] = chosen[i * top_k];

@@ -2,10 +2,9 @@
  * One pass of a model over B sequences of T tokens, forward and backward. The equations and shapes
  * are in the head comment of worker/model/tensors.h, the operations' formulas in worker/nn.
  *
- * A run owns every buffer, allocated once for the largest pass: nothing is allocated per step. With
- * RUN_TRAIN each layer's activations are kept; with RUN_INFER all layers share one set. Logits
- * exist for a chunk of tokens at a time, never for all. Gradients are added to `grad`, which
- * has the layout of weights.params.
+ * Every buffer is allocated once for the largest pass, nothing per step. In training what a layer's
+ * backward pass needs is kept; with RUN_INFER all layers share one set. Logits exist for a chunk of
+ * tokens at a time, never for all. Gradients have the layout of weights.params.
  */
 #ifndef WORKER_MODEL_RUN_H
 #define WORKER_MODEL_RUN_H
@@ -14,7 +13,9 @@
 #include "worker/nn/product/product.h"
 #include "worker/nn/router.h"
 
-enum run_mode { RUN_INFER, RUN_TRAIN };
+/* RUN_TRAIN_WHOLE: every pass is all of a step, so the gradient is in nobody's way until the
+ * backward pass comes to it, and activations may be where it will be (run_lend()). */
+enum run_mode { RUN_INFER, RUN_TRAIN, RUN_TRAIN_WHOLE };
 
 struct run;
 struct pass_clock;
@@ -24,6 +25,9 @@ struct pass_clock;
 int run_create(const struct model_config *cfg, enum run_mode mode, size_t max_tokens,
                struct run **out, struct err *err) MUST_CHECK;
 void run_free(struct run *run);
+/* RUN_TRAIN_WHOLE: grad, what run_gradient() is going to get, is room for activations. To be called
+ * before the first pass, and passes of all kinds overwrite it. */
+void run_lend(struct run *run, real *grad);
 /* Of the products of the linear layers in the passes that follow, but for the router's; float32 at
  * first. */
 void run_set_precision(struct run *run, enum product_precision precision);
@@ -64,8 +68,8 @@ void run_forward(struct run *run, const struct weights *w, const struct run_batc
 void run_token_losses(struct run *run, const struct weights *w, const struct run_batch *batch,
                       double *loss);
 
-/* Forward and backward of share (cross entropy + balance weight x balance + z weight x z).
- * RUN_TRAIN only. */
+/* Forward and backward of share (cross entropy + balance weight x balance + z weight x z), whose
+ * gradient is added to grad; RUN_TRAIN_WHOLE: overwrites grad. Not with RUN_INFER. */
 void run_gradient(struct run *run, const struct weights *w, const struct run_batch *batch,
                   const struct run_objective *objective, struct router_stats *stats, real *grad,
                   struct run_loss *loss);
@@ -75,7 +79,7 @@ void run_gradient(struct run *run, const struct weights *w, const struct run_bat
 const real *run_logits(struct run *run, const struct weights *w, size_t first, size_t n);
 
 /* first[i] is the expert that token i of the last pass chose first in this mixture layer, for all
- * of its n tokens. RUN_TRAIN only: otherwise the layers share one set of buffers. */
+ * of its n tokens. Not with RUN_INFER, where the layers share one set of buffers. */
 void run_first_choices(const struct run *run, int layer, size_t n, uint32_t *first);
 
 #endif

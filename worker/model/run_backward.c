@@ -5,7 +5,8 @@
  *
  * A block adds its own share to dx, since the stream also passes it by. What is marked "again" in
  * run_private.h is recomputed just before its use, and gradients of what a layer kept take its
- * place.
+ * place. In a gradient that was lent to activations a layer's part is cleared just before the
+ * layer.
  */
 #include <assert.h>
 
@@ -161,6 +162,13 @@ static void attention_block_backward(const struct pass *ps, const struct layer_k
     pass_clock_mark(ps->run->clock, PASS_ELEMENTS);
 }
 
+/* Clears elements first .. end - 1 of a gradient that was lent: what was there is used up. */
+static void clear_lent(const struct pass *ps, size_t first, size_t end)
+{
+    memset(ps->grad + first, 0, (end - first) * sizeof(real));
+    pass_clock_mark(ps->run->clock, PASS_REST);
+}
+
 /* Means over the mixtures of this pass's balance and z. */
 static void note_router_losses(const struct run *run, const struct router_stats *stats,
                                struct run_loss *loss)
@@ -194,9 +202,13 @@ void run_gradient(struct run *run, const struct weights *w, const struct run_bat
                       .batch = batch,
                       .n = n};
 
-    assert(run->mode == RUN_TRAIN);
+    assert(run->mode != RUN_INFER);
     run_forward(run, w, batch, stats);
     note_router_losses(run, stats, loss);
+    if (run->mode == RUN_TRAIN_WHOLE) {
+        clear_lent(&ps, 0, run->lent.first[0]);
+        clear_lent(&ps, run->lent.first[run->cfg.layers], w->table.n_params);
+    }
     loss->cross_entropy = run_head_gradient(run, w, batch, objective->share, grad);
     /* The head left the gradient of the final norm's output in dn; the stream's own begins at
      * zero. */
@@ -204,6 +216,8 @@ void run_gradient(struct run *run, const struct weights *w, const struct run_bat
     rmsnorm_backward(run->grad.dx, gradient(&ps, TENSOR_NORM_FINAL, -1), run->grad.dn, run->x_last,
                      weight(&ps, TENSOR_NORM_FINAL, -1), run->rstd_last, n, c);
     for (int layer = run->cfg.layers - 1; layer >= 0; layer--) {
+        if (run->mode == RUN_TRAIN_WHOLE)
+            clear_lent(&ps, run->lent.first[layer], run->lent.first[layer + 1]);
         ffn_block_backward(&ps, &run->layers[layer], layer);
         attention_block_backward(&ps, &run->layers[layer], &dims, layer);
     }

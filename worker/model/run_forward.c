@@ -98,6 +98,7 @@ void run_forward(struct run *run, const struct weights *w, const struct run_batc
     struct attention_dims dims = run_attention_dims(run, batch);
 
     assert(n > 0 && n <= run->max_tokens && batch->length <= (size_t)run->cfg.context);
+    assert(run->mode != RUN_TRAIN_WHOLE || run->lent.grad != NULL);
     embedding_forward(run->layers[0].x, weights_at(w, TENSOR_EMBED, -1), batch->tokens, n, c);
     for (int layer = 0; layer < run->cfg.layers; layer++) {
         struct layer_kept *k = &run->layers[layer];

@@ -1,7 +1,7 @@
 /*
- * Final norm, logits, losses, and their gradients, in chunks of run->head_rows tokens: logits of all
- * tokens at once would be the largest buffer by far. A tied model multiplies by the embedding, so
- * its gradient is added to the embedding's.
+ * Final norm, logits, losses, and their gradients, in chunks of run->head_rows tokens: logits of
+ * all tokens at once would be the largest buffer by far. A tied model multiplies by the embedding,
+ * so its gradient is added to the embedding's.
  */
 #include <assert.h>
 

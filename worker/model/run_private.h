@@ -8,6 +8,18 @@
 #include "worker/nn/pass_clock.h"
 
 /*
+ * Elements first .. of the gradient that a layer's backward pass writes, and the end of the last
+ * one's: what comes before and after is written by the head and the embedding. Whatever layer l
+ * keeps can therefore be before first[l]; logits, gone before the first layer is reached, before
+ * first[layers].
+ */
+struct run_lent {
+    real *grad;    /* NULL: not lent yet */
+    size_t *first; /* (layers + 1) */
+    size_t free;   /* elements before this one are not used yet */
+};
+
+/*
  * One layer's activations. Rows N = B T; width C, packed W = (H + 2 G) D.
  *
  * Those marked "again" are one buffer for all layers: they are cheap to compute from what is kept,
@@ -68,8 +80,9 @@ struct run {
     size_t head_rows;
     enum product_precision precision; /* of the linear layers but the router */
     struct pass_clock *clock;         /* NULL unless the pass is measured */
+    struct run_lent lent;             /* RUN_TRAIN_WHOLE */
     struct run_again again;
-    struct run_scratch grad; /* RUN_TRAIN */
+    struct run_scratch grad; /* in training */
 };
 
 /* Whether a block's input is a sum that is cheap to repeat: the tokens' embeddings, or what a block

@@ -52,7 +52,8 @@ static int diverged(const struct trainer *t, const char *what, struct err *err)
                    (long long)t->step + 1, what, bad == NULL ? "none" : bad->name);
 }
 
-/* Gradients of the whole batch, pass by pass, added to zeros; returns the mean cross-entropy. */
+/* Gradients of the whole batch, pass by pass, added to zeros (a single pass makes its own); returns
+ * the mean cross-entropy. */
 static double accumulate(struct trainer *t)
 {
     const struct train_options *opt = t->opt;

@@ -7,6 +7,12 @@
 
 #include "base/xalloc.h"
 
+/* A step that is one pass lends it the gradient. */
+static enum run_mode mode_of(const struct train_options *opt)
+{
+    return opt->batch_tokens / opt->model.context <= opt->micro_batch ? RUN_TRAIN_WHOLE : RUN_TRAIN;
+}
+
 int trainer_init(struct trainer *t, const struct train_options *opt, const struct train_data *data,
                  struct err *err)
 {
@@ -29,9 +35,11 @@ int trainer_init(struct trainer *t, const struct train_options *opt, const struc
     t->targets = xcalloc(n_micro, sizeof(*t->targets));
     health_init(&t->health, &opt->model);
     router_log_init(&t->router, opt, data);
-    rc = run_create(&opt->model, RUN_TRAIN, n_micro, &t->run, err);
+    rc = run_create(&opt->model, mode_of(opt), n_micro, &t->run, err);
     if (rc < 0)
         return rc;
+    if (mode_of(opt) == RUN_TRAIN_WHOLE)
+        run_lend(t->run, t->grad);
     run_set_precision(t->run, opt->precision);
     weights_randomise(&t->w, opt->seed, opt->init_std);
     return 0;
@@ -58,5 +66,5 @@ double trainer_bytes(const struct train_options *opt)
     size_t n_micro = (size_t)(opt->micro_batch * opt->model.context);
 
     return 4.0 * sizeof(real) * (double)model_config_total(&opt->model) +
-           run_bytes(&opt->model, RUN_TRAIN, n_micro);
+           run_bytes(&opt->model, mode_of(opt), n_micro);
 }

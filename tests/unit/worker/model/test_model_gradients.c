@@ -69,6 +69,29 @@ static size_t check_empty_experts(const struct model_case *k, const double *grad
     return n_empty;
 }
 
+/* A pass that is all of a step keeps activations in the gradient, and takes less memory: what was
+ * there before and what was kept there must not show. */
+static void check_whole(const struct model_case *k, const double *grad)
+{
+    size_t size = k->w.table.n_params * sizeof(double);
+    double *lent = xmalloc(size);
+    struct err err = {0};
+    struct run *run = NULL;
+    struct run_loss loss;
+
+    assert_true(run_bytes(&k->w.cfg, RUN_TRAIN_WHOLE, BATCH * LENGTH) <
+                run_bytes(&k->w.cfg, RUN_TRAIN, BATCH * LENGTH));
+    assert_int_equal(run_create(&k->w.cfg, RUN_TRAIN_WHOLE, BATCH * LENGTH, &run, &err), 0);
+    memset(lent, 0xff, size);
+    run_lend(run, lent);
+    for (int again = 0; again < 2; again++) {
+        run_gradient(run, &k->w, &k->batch, &k->objective, k->stats, lent, &loss);
+        assert_memory_equal(lent, grad, size);
+    }
+    free(lent);
+    run_free(run);
+}
+
 /* z: the weight of the router's z-loss; the larger the loss, the rougher its differences. Returns
  * the number of experts without a token. */
 static size_t check_model_z(struct model_config cfg, double z)
@@ -89,6 +112,7 @@ static size_t check_model_z(struct model_config cfg, double z)
     struct run_loss loss;
     run_gradient(k.run, &k.w, &k.batch, &k.objective, k.stats, grad, &loss);
     size_t n_empty = check_empty_experts(&k, grad);
+    check_whole(&k, grad);
     for (size_t i = 0; i < k.w.table.n; i++) {
         const struct tensor *t = &k.w.table.items[i];
         size_t size = tensor_size(t), stride = size / 60 + 1;
