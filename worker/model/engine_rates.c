@@ -81,6 +81,21 @@ static void split_pass(struct trial *t, size_t length, size_t end, double *token
     *token = rest > 0 ? rest : 0; /* what is measured scatters */
 }
 
+/* What a token saves that the last layer leaves early, its keys there not counted. */
+static double measure_unread(struct trial *t, size_t length, const struct score_rates *rates)
+{
+    double part = rates->distinct_token + rates->key * (double)(length + 1) / 2;
+
+    place(t, length, 0);
+    for (size_t i = 0; i < t->n_segments; i++)
+        t->segments[i].unread = length;
+    part -= time_of(do_pass, t) / (double)t->rows;
+    for (size_t i = 0; i < t->n_segments; i++)
+        t->segments[i].unread = 0;
+    part -= rates->unread_key * (double)(length + 1) / 2;
+    return part > 0 ? part : 0;
+}
+
 static void measure_scoring(struct trial *t, struct score_rates *rates)
 {
     struct engine *e = t->e;
@@ -91,6 +106,8 @@ static void measure_scoring(struct trial *t, struct score_rates *rates)
     for (size_t i = 0; i < t->n_segments; i++)
         t->segments[i].cache = &e->path_cache;
     split_pass(t, length, e->dims.context, &rates->distinct_token, &rates->key);
+    rates->unread_key = rates->key / e->cfg.layers;
+    rates->unread = measure_unread(t, length, rates);
     t->rows = ENGINE_HEAD_ROWS;
     rates->head_row = time_of(do_head, t) / (double)t->rows;
 }
@@ -104,8 +121,14 @@ static int measure_generating(struct trial *t, struct score_rates *rates, struct
         return rc;
     for (size_t i = 0; i < t->n_segments; i++)
         t->segments[i].cache = &e->slots[i];
+    double slots = (double)t->n_segments;
     split_pass(t, 1, e->dims.context, &rates->generated, &rates->generated_key);
-    rates->generated += time_of(do_head, t) / (double)t->rows;
+    double full = slots * rates->generated + time_of(do_head, t);
+    t->n_segments = 1;
+    place(t, 1, 0);
+    double one = time_of(do_pass, t) + time_of(do_head, t) - rates->generated_key;
+    rates->generated = slots > 1 && full > one ? (full - one) / (slots - 1) : 0;
+    rates->step = one > rates->generated ? one - rates->generated : 0;
     return 0;
 }
 

@@ -20,6 +20,7 @@
 #include "worker/data/tokenizer/tokenizer.h"
 
 struct model;
+struct model_config;
 
 /* One log-likelihood request: the model reads tokens[0 .. n - 2], tokens[first .. n - 1] are
  * scored. 1 <= first < n, n - 1 <= context. */
@@ -79,9 +80,12 @@ struct score_cost {
     double tokens;          /* that requests have the model read */
     double distinct_tokens; /* of these, computed */
     double keys;            /* attended by the distinct tokens */
+    double unread;          /* distinct tokens of which the last layer computes keys and values */
+    double unread_keys;     /* that these would attend to there */
     double head_rows;       /* rows of logits, of requests */
     double generated;       /* tokens generated, at most: max_tokens each */
     double generated_keys;  /* attended by them */
+    double steps;           /* that generate them, a token for every slot in use */
 };
 
 /* Seconds a unit, on this machine, for one model. */
@@ -89,16 +93,18 @@ struct score_rates {
     double distinct_token;
     double key;
     double head_row;
-    double generated;     /* in a full set of slots */
-    double generated_key; /* likewise */
+    double unread; /* what one saves */
+    double unread_key;
+    double generated; /* beside the others of its step */
+    double generated_key;
+    double step;
 };
 
-/* A dry run: counts calls one after the other as a model with this context would make them, keeping
- * the path between them as it does. */
+/* A dry run: counts calls one after the other as a model of this shape would make them, keeping the
+ * path between them as it does. */
 struct score_counter;
 
-/* context: the positions of the model's path. */
-struct score_counter *score_counter_create(size_t context);
+struct score_counter *score_counter_create(const struct model_config *cfg);
 void score_counter_free(struct score_counter *c);
 /* Adds to *cost. Requests are taken to be within their bounds. */
 void score_counter_score(struct score_counter *c, const struct score_request *r, size_t n,

@@ -80,7 +80,7 @@ static int open_model(struct eval_session *e, struct err *err)
     e->lm = (struct lm){.self = e, .tok = e->tok, .score = lm_score, .generate = lm_generate};
     e->lm.context = (size_t)model_shape(e->model)->context;
     e->lm.tidies_spaces = tidies;
-    e->counter = score_counter_create(e->lm.context);
+    e->counter = score_counter_create(model_shape(e->model));
     const struct scorer_setup setup = {.prompts = &e->bench.prompts,
                                        .judge = &e->judge,
                                        .lm = &e->lm,

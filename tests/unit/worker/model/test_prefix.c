@@ -5,6 +5,7 @@
 
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "worker/model/config.h"
 #include "worker/model/score.h"
 #include "worker/model/walk.h"
 
@@ -185,6 +186,10 @@ static void test_walk(void **state)
     prefix_path_release(&path);
 }
 
+/* A position takes a sixteenth of what slots may take. */
+#define SHAPE_OF(positions)                                                                        \
+    .context = (positions), .layers = 1 << 21, .width = 1, .heads = 1, .kv_heads = 1
+
 /* Requests whose wanted rows are the nodes of the tree that some request scores after. */
 static void test_count(void **state)
 {
@@ -212,7 +217,7 @@ static void test_count(void **state)
                 rows += !known;
             }
         }
-        struct score_counter *c = score_counter_create(CONTEXT);
+        struct score_counter *c = score_counter_create(&(struct model_config){SHAPE_OF(CONTEXT)});
         score_counter_score(c, r, n, &cost);
         assert_int_equal((size_t)cost.distinct_tokens, count_nodes(root) - 1);
         assert_int_equal((size_t)cost.tokens, total);
@@ -240,7 +245,7 @@ static void test_count_by_hand(void **state)
     const struct score_request r[] = {{.tokens = a, .n = 4, .first = 3},
                                       {.tokens = b, .n = 5, .first = 2}};
     const struct score_generation g = {.prompt = b, .n = 3, .max_tokens = 4};
-    struct score_counter *c = score_counter_create(16);
+    struct score_counter *c = score_counter_create(&(struct model_config){SHAPE_OF(16)});
     struct score_cost cost = {0};
 
     (void)state;
@@ -248,15 +253,24 @@ static void test_count_by_hand(void **state)
     /* 5 6 7, then 9 9 at positions 2 and 3; rows after 5 6 7, 5 6, 5 6 9 and 5 6 9 9 */
     assert_true(cost.tokens == 7 && cost.distinct_tokens == 5 && cost.keys == 1 + 2 + 3 + 3 + 4);
     assert_true(cost.head_rows == 4 && cost.generated == 0);
+    /* 5 is read by none, and attends to itself. */
+    assert_true(cost.unread == 1 && cost.unread_keys == 1 && cost.steps == 0);
     score_counter_generate(c, &g, 1, &cost);
     assert_true(cost.distinct_tokens == 5 && cost.generated == 4 &&
-                cost.generated_keys == 4 + 5 + 6);
+                cost.generated_keys == 4 + 5 + 6 && cost.steps == 4);
     assert_true(score_seconds(&cost, &(struct score_rates){.distinct_token = 1,
                                                            .key = 10,
                                                            .head_row = 100,
                                                            .generated = 1000,
-                                                           .generated_key = 10000}) ==
-                5 + 130 + 400 + 4000 + 150000);
+                                                           .generated_key = 10000,
+                                                           .unread = 0.5,
+                                                           .unread_key = 0.25,
+                                                           .step = 1000000}) ==
+                5 + 130 + 400 + 4000 + 150000 - 0.5 - 0.25 + 4000000);
+    /* Slots of 6 positions: two at a time. */
+    const struct score_generation many[] = {g, g, g, g, g};
+    score_counter_generate(c, many, 5, &cost);
+    assert_true(cost.steps == 4 + 3 * 4);
     score_counter_free(c);
 }
 
