@@ -76,14 +76,20 @@ static void on_sigill(int number)
 bool nn_cpu_executes(void (*instructions)(void))
 {
     struct sigaction ours = {.sa_handler = on_sigill}, theirs;
+    sigset_t sigill, mask;
     volatile bool done = false;
 
     if (sigaction(SIGILL, &ours, &theirs) != 0)
         return false;
+    /* In a thread that blocks it, it would end the process. */
+    (void)sigemptyset(&sigill);
+    (void)sigaddset(&sigill, SIGILL);
+    (void)pthread_sigmask(SIG_UNBLOCK, &sigill, &mask);
     if (sigsetjmp(before, 1) == 0) {
         instructions();
         done = true;
     }
+    (void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
     return sigaction(SIGILL, &theirs, NULL) == 0 && done;
 }
 

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "base/thread.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "worker/nn/cpu.h"
@@ -50,6 +51,27 @@ static void test_probe(void **state)
     assert_int_equal(sigaction(SIGILL, &theirs, NULL), 0);
 }
 
+static void *probe(void *arg)
+{
+    bool *results = arg;
+
+    results[0] = nn_cpu_executes(run_fine);
+    results[1] = nn_cpu_executes(run_illegal);
+    return NULL;
+}
+
+/* The pool's threads block every signal. */
+static void test_probe_in_a_thread(void **state)
+{
+    bool results[2] = {false, true};
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(thread_start(&thread, probe, results), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(results[0] && !results[1]);
+}
+
 static void test_wishes(void **state)
 {
     static const struct {
@@ -89,6 +111,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_probe_in_a_thread),
         cmocka_unit_test(test_wishes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
