@@ -1,8 +1,9 @@
 /*
  * The product is cut three ways. A piece of B (DEPTH, STRETCH) is packed once and meets all rows of
- * A, ROWS at a time, panel by panel: what is used again stays in the caches. A transposed A is
- * packed in strips, a plain one is read in place. DEPTH is a multiple of TILE_PIECE, at which the
- * contract cuts the chains, so the cuts leave no other trace in the result.
+ * A, ROWS at a time, panel by panel: what is used again stays in the second cache. A transposed A
+ * is packed in strips. A plain one is read in place, and while it meets the first panel, its next
+ * rows are fetched. The contract cuts the chains at DEPTH, too, so the cuts leave no other trace in
+ * the result.
  *
  * The last panel may be wider than the columns that are left: then the tile writes to a copy of C's
  * columns, from which they are copied back. In bfloat16 both operands are rounded as they are
@@ -20,13 +21,14 @@
 #include "worker/nn/product/tile.h"
 #include "worker/nn/threads.h"
 
-#define DEPTH   512    /* of a piece along k */
-#define STRETCH 512    /* columns of a piece */
-#define ROWS    192    /* of A that meet a panel before the next one comes */
-#define HELD    1024   /* of A that are rounded once for all pieces of B */
-#define DIRECT  128    /* columns: for fewer, A is read in place */
-#define FAR     8192   /* elements between rows: these would share their places in the caches */
-#define SMALL   100000 /* multiplications: fewer are not worth waking threads for */
+#define DEPTH   TILE_PIECE /* of a piece along k */
+#define STRETCH 768        /* columns of a piece */
+#define ROWS    96         /* of A that meet a panel before the next one comes */
+#define HELD    1024       /* of A that are rounded once for all pieces of B */
+#define DIRECT  128        /* columns: for fewer, A is read in place */
+#define WORTH   64         /* columns and positions of k: for fewer, reading ahead costs more */
+#define FAR     8192       /* elements between rows: these would share their places in the caches */
+#define SMALL   100000     /* multiplications: fewer are not worth waking threads for */
 
 /* Of one thread: packed operands, and columns of C that a panel overlaps. */
 struct scratch {
@@ -78,25 +80,18 @@ static size_t panel_width(size_t cols)
     return (cols + TILE_COLS - 1) / TILE_COLS * TILE_COLS;
 }
 
-/* Piece after piece of the contract. */
 static void multiply(const struct product_piece *p, real *restrict c, size_t ldc,
                      struct tile_view a, struct tile_panel b, size_t rows)
 {
-    bool rounds = p->precision == PRODUCT_BFLOAT16;
-    size_t piece = rounds ? bfloat16_units(TILE_PIECE) : TILE_PIECE;
+    enum tile_chain chain = p->add ? TILE_ADDED : TILE_NEW;
 
-    for (size_t i = 0; i < p->units; i += piece) {
-        enum tile_chain chain = p->add || i > 0 ? TILE_ADDED : TILE_NEW;
-        size_t k = min_size(piece, p->units - i);
 #ifdef TILE_HAS_PAIRS
-        if (rounds && bfloat16_is_native())
-            tile_multiply_pairs(c, ldc, chain, a, b, rows, b.ld, k);
-        else
-#endif
-            tile_multiply(c, ldc, chain, a, b, rows, b.ld, k);
-        a.at += piece * a.col;
-        b.at += piece * b.ld;
+    if (p->precision == PRODUCT_BFLOAT16 && bfloat16_is_native()) {
+        tile_multiply_pairs(c, ldc, chain, a, b, rows, b.ld, p->units);
+        return;
     }
+#endif
+    tile_multiply(c, ldc, chain, a, b, rows, b.ld, p->units);
 }
 
 /* One panel of which only `cols` columns are C's. */
@@ -123,6 +118,7 @@ static void panels_product(const struct product_piece *p, size_t row, struct til
             multiply(p, c + first, p->ldc, a, panel, rows);
         else
             narrow_panel(p, c + first, a, panel, rows, n);
+        a.is_far = false;
     }
 }
 
@@ -131,8 +127,11 @@ static struct tile_view rows_of(struct operand a, size_t rows, size_t cols, size
 {
     size_t ld = k + TILE_COLS;
 
-    if (cols <= DIRECT || (!a.transposed && a.ld < FAR))
-        return a.transposed ? tile_turned(a.at, a.ld) : tile_plain(a.at, a.ld);
+    if (cols <= DIRECT || (!a.transposed && a.ld < FAR)) {
+        struct tile_view view = a.transposed ? tile_turned(a.at, a.ld) : tile_plain(a.at, a.ld);
+        view.is_far = !a.transposed && cols >= WORTH && k >= WORTH;
+        return view;
+    }
     if (a.transposed) {
         pack_strips(scratch.a, k, a.at, a.ld, rows, k);
         return tile_strips(scratch.a, k);

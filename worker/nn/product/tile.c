@@ -25,6 +25,9 @@
 #define UNROLLED _Pragma("GCC unroll 16")
 #endif
 
+#define LINE   (64 / sizeof(real)) /* numbers in a cache line */
+#define STRIDE 16                  /* positions of k between two reads ahead */
+
 /* --- plain C --- */
 
 typedef real plain_vec __attribute__((vector_size(16)));

@@ -22,12 +22,13 @@
 #define TILE_ROWS  6   /* rows that are multiplied together: the width of a strip of A */
 
 /* A, in strips of TILE_ROWS rows that are `strip` apart: element (r, i) of a strip is at[r * row +
- * i * col], and one of row and col is 1. */
+ * i * col], and one of row and col is 1. is_far: the next strip is read ahead into a cache. */
 struct tile_view {
     const real *at;
     size_t row;
     size_t col;
     size_t strip;
+    bool is_far;
 };
 
 /* B: rows ld apart. */
@@ -39,19 +40,19 @@ struct tile_panel {
 /* Rows ld apart. */
 static inline struct tile_view tile_plain(const real *at, size_t ld)
 {
-    return (struct tile_view){at, ld, 1, TILE_ROWS * ld};
+    return (struct tile_view){at, ld, 1, TILE_ROWS * ld, false};
 }
 
 /* The transpose of rows ld apart. */
 static inline struct tile_view tile_turned(const real *at, size_t ld)
 {
-    return (struct tile_view){at, 1, ld, TILE_ROWS};
+    return (struct tile_view){at, 1, ld, TILE_ROWS, false};
 }
 
 /* Strips of k columns, packed: each (k, TILE_ROWS). */
 static inline struct tile_view tile_strips(const real *at, size_t k)
 {
-    return (struct tile_view){at, 1, TILE_ROWS, TILE_ROWS * k};
+    return (struct tile_view){at, 1, TILE_ROWS, TILE_ROWS * k, false};
 }
 
 /* What the chains do with C. TILE_NEW: they begin at 0, and C is written. TILE_CONTINUED: they

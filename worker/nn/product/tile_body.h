@@ -30,19 +30,24 @@ TILE_NAME(block)(real *restrict c, size_t ldc, enum tile_chain chain, struct til
         else
             sum[r][v] = TILE_SPLAT(0);
     }
-    for (size_t r = 0; r < rows; r++)
-        for (size_t v = 0; v < wide * TILE_LANES; v += 64 / sizeof(real))
-            __builtin_prefetch(c + (rows + r) * ldc + v, 1);
-    for (size_t i = 0; i < k; i++) {
-        UNROLLED
-        for (size_t v = 0; v < wide; v++)
-            memcpy(&from[v], b.at + i * b.ld + v * TILE_LANES, sizeof(TILE_VEC));
-        UNROLLED
-        for (size_t r = 0; r < rows; r++) {
-            TILE_VEC x = TILE_SPLAT(a.at[r * row + i * col]);
+    for (size_t i = 0, next = rows; i < k; next++) {
+        size_t end = k - i < STRIDE ? k : i + STRIDE;
+        /* C's next rows, one at a time: all of them at once would hold up the reads of B. */
+        for (size_t v = 0; next < 2 * rows && v < wide * TILE_LANES; v += LINE)
+            __builtin_prefetch(c + next * ldc + v, 1);
+        for (size_t r = 0; a.is_far && r < rows; r++)
+            __builtin_prefetch(a.at + a.strip + r * row + i * col, 0, 2);
+        for (; i < end; i++) {
             UNROLLED
             for (size_t v = 0; v < wide; v++)
-                sum[r][v] = TILE_FMA(x, from[v], sum[r][v]);
+                memcpy(&from[v], b.at + i * b.ld + v * TILE_LANES, sizeof(TILE_VEC));
+            UNROLLED
+            for (size_t r = 0; r < rows; r++) {
+                TILE_VEC x = TILE_SPLAT(a.at[r * row + i * col]);
+                UNROLLED
+                for (size_t v = 0; v < wide; v++)
+                    sum[r][v] = TILE_FMA(x, from[v], sum[r][v]);
+            }
         }
     }
     UNROLLED

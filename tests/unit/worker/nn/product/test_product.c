@@ -99,6 +99,8 @@ static real chains(const real *was, const struct inner *in, size_t k)
     return c;
 }
 
+static const bool TURNED[][2] = {{false, false}, {false, true}, {true, false}, {true, true}};
+
 /* Compares every element where the product is small, else some of every row. */
 static void check_shape(size_t m, size_t n, size_t k, const bool turned[2])
 {
@@ -135,8 +137,8 @@ static void check_all_shapes(void)
         {1, 1, 1},       {1, 1, 0},      {6, 16, 8},     {5, 17, 3},     {7, 64, 31},
         {64, 64, 64},    {13, 65, 9},    {12, 130, 40},  {193, 70, 513}, {66, 513, 20},
         {9, 200, 600},   {300, 8, 100},  {390, 150, 70}, {40, 9, 1030},  {4, 1025, 257},
-        {200, 140, 516}, {1030, 520, 7}, {3, 530, 1030}};
-    static const bool TURNED[][2] = {{false, false}, {false, true}, {true, false}, {true, true}};
+        {200, 140, 516}, {1030, 520, 7}, {3, 530, 1030}, {98, 192, 259}, {12, 769, 300},
+        {97, 1537, 16},  {1030, 800, 7}};
 
     for (size_t s = 0; s < ARRAY_LEN(SHAPES); s++)
         for (size_t t = 0; t < ARRAY_LEN(TURNED); t++)
@@ -148,6 +150,22 @@ static void test_chains(void **state)
     (void)state;
     precision = PRODUCT_FLOAT32;
     check_all_shapes();
+}
+
+/* Narrow and low products, as the router's and a small expert's, with k about the contract's cut.
+ */
+static void test_every_small_size(void **state)
+{
+    static const size_t DEPTHS[] = {1, 15, 33, 255, 256, 257, 513};
+
+    (void)state;
+    for (precision = 0; precision < PRODUCT_PRECISION_NR; precision++)
+        for (size_t size = 1; size <= 33; size++)
+            for (size_t k = 0; k < ARRAY_LEN(DEPTHS); k++)
+                for (size_t t = 0; t < ARRAY_LEN(TURNED); t++) {
+                    check_shape(7, size, DEPTHS[k], TURNED[t]);
+                    check_shape(size, 9, DEPTHS[k], TURNED[t]);
+                }
 }
 
 static void test_bfloat16(void **state)
@@ -220,6 +238,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chains),
+        cmocka_unit_test(test_every_small_size),
         cmocka_unit_test(test_bfloat16),
         cmocka_unit_test(test_rounding_to_bfloat16),
         cmocka_unit_test(test_threads_do_not_show),
