@@ -11,10 +11,12 @@
  */
 #include "worker/nn/product/product.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/math/contract.h"
 #include "worker/nn/gemm.h"
+#include "worker/nn/pages.h"
 #include "worker/nn/product/bfloat16.h"
 #include "worker/nn/product/pack.h"
 #include "worker/nn/product/pack_rounded.h"
@@ -37,7 +39,21 @@ struct scratch {
     real c[ROWS * PACK_COLS_MAX];
 };
 
-static _Thread_local _Alignas(64) struct scratch scratch;
+/* Not thread-local itself: that would be part of every thread's stack, BLAS's among them, and fill
+ * those of 2 MiB. */
+static _Thread_local struct scratch *scratch;
+
+/* Makes the scratch of a thread of the pool, at its first product, the calling thread's. */
+static void take_scratch(int thread)
+{
+    static struct scratch *all[NN_THREADS_MAX];
+
+    if (all[thread] == NULL)
+        all[thread] = pages_alloc(sizeof(*all[thread]));
+    if (all[thread] == NULL)
+        abort();
+    scratch = all[thread];
+}
 
 static enum product_kind chosen;
 
@@ -70,7 +86,7 @@ struct product_piece {
     real *c;
     size_t ldc;
     bool add;
-    bool held; /* A is in scratch.a, rounded */
+    bool held; /* A is in scratch->a, rounded */
     size_t cols;
     size_t units;
 };
@@ -99,10 +115,10 @@ static void narrow_panel(const struct product_piece *p, real *restrict c, struct
                          struct tile_panel panel, size_t rows, size_t cols)
 {
     for (size_t r = 0; p->add && r < rows; r++)
-        memcpy(scratch.c + r * panel.ld, c + r * p->ldc, cols * sizeof(real));
-    multiply(p, scratch.c, panel.ld, a, panel, rows);
+        memcpy(scratch->c + r * panel.ld, c + r * p->ldc, cols * sizeof(real));
+    multiply(p, scratch->c, panel.ld, a, panel, rows);
     for (size_t r = 0; r < rows; r++)
-        memcpy(c + r * p->ldc, scratch.c + r * panel.ld, cols * sizeof(real));
+        memcpy(c + r * p->ldc, scratch->c + r * panel.ld, cols * sizeof(real));
 }
 
 /* Rows of A, the first of them C's row `row`, against the packed piece of B. */
@@ -113,7 +129,7 @@ static void panels_product(const struct product_piece *p, size_t row, struct til
 
     for (size_t first = 0; first < p->cols; first += pack_cols()) {
         size_t n = min_size(pack_cols(), p->cols - first);
-        struct tile_panel panel = {scratch.b + first * p->units, panel_width(n)};
+        struct tile_panel panel = {scratch->b + first * p->units, panel_width(n)};
         if (n == panel.ld)
             multiply(p, c + first, p->ldc, a, panel, rows);
         else
@@ -133,12 +149,12 @@ static struct tile_view rows_of(struct operand a, size_t rows, size_t cols, size
         return view;
     }
     if (a.transposed) {
-        pack_strips(scratch.a, k, a.at, a.ld, rows, k);
-        return tile_strips(scratch.a, k);
+        pack_strips(scratch->a, k, a.at, a.ld, rows, k);
+        return tile_strips(scratch->a, k);
     }
     for (size_t r = 0; r < rows; r++)
-        memcpy(scratch.a + r * ld, a.at + r * a.ld, k * sizeof(real));
-    return tile_plain(scratch.a, ld);
+        memcpy(scratch->a + r * ld, a.at + r * a.ld, k * sizeof(real));
+    return tile_plain(scratch->a, ld);
 }
 
 /* The same, rounded to bfloat16. */
@@ -148,13 +164,13 @@ static struct tile_view rounded_rows_of(struct operand a, bool held, size_t row,
     size_t units = bfloat16_units(k), ld = units + TILE_COLS;
 
     if (held)
-        return tile_plain(scratch.a + row * ld, ld);
+        return tile_plain(scratch->a + row * ld, ld);
     if (!a.transposed) {
-        bfloat16_rows(scratch.a, ld, a.at, a.ld, rows, k);
-        return tile_plain(scratch.a, ld);
+        bfloat16_rows(scratch->a, ld, a.at, a.ld, rows, k);
+        return tile_plain(scratch->a, ld);
     }
-    pack_rounded_strips(scratch.a, a.at, a.ld, rows, k);
-    return tile_strips(scratch.a, units);
+    pack_rounded_strips(scratch->a, a.at, a.ld, rows, k);
+    return tile_strips(scratch->a, units);
 }
 
 /* All rows of A (m, k) against one piece of B (k, p->cols), k <= DEPTH, p->cols <= STRETCH. */
@@ -164,9 +180,9 @@ static void piece_product(const struct product_piece *p, struct operand a, struc
     bool rounds = p->precision == PRODUCT_BFLOAT16;
 
     if (rounds)
-        pack_rounded_panels(scratch.b, b, k, p->cols);
+        pack_rounded_panels(scratch->b, b, k, p->cols);
     else
-        pack_panels(scratch.b, b, k, p->cols);
+        pack_panels(scratch->b, b, k, p->cols);
     for (size_t row = 0; row < m; row += ROWS) {
         size_t rows = min_size(ROWS, m - row);
         struct operand at = operand_from(a, row, 0);
@@ -212,7 +228,7 @@ static void compute_held(const struct product_work *w)
     for (size_t row = 0; row < w->m; row += HELD)
         for (size_t i = 0; i < w->k; i += DEPTH) {
             size_t m = min_size(HELD, w->m - row), k = min_size(DEPTH, w->k - i);
-            bfloat16_rows(scratch.a, bfloat16_units(k) + TILE_COLS, w->a.at + row * w->a.ld + i,
+            bfloat16_rows(scratch->a, bfloat16_units(k) + TILE_COLS, w->a.at + row * w->a.ld + i,
                           w->a.ld, m, k);
             for (size_t col = 0; col < w->n; col += STRETCH)
                 compute_piece(w, true, row, m, col, i);
@@ -236,7 +252,7 @@ static void compute_part(void *ctx, size_t from, size_t to, int thread)
     size_t unit = w.by_rows ? TILE_ROWS : PACK_COLS_MAX;
     size_t first = from * unit, end = min_size(to * unit, w.by_rows ? w.m : w.n);
 
-    (void)thread;
+    take_scratch(thread);
     w.c += w.by_rows ? first * w.ldc : first;
     if (w.by_rows) {
         w.a = operand_from(w.a, first, 0);
@@ -261,8 +277,10 @@ void product(enum product_precision precision, real *restrict c, size_t ldc, boo
     }
     for (size_t r = 0; k == 0 && !add && r < m; r++)
         memset(c + r * ldc, 0, n * sizeof(real));
-    if (nn_threads() == 1 || m * n < SMALL / (k + 1))
+    if (nn_threads() == 1 || m * n < SMALL / (k + 1)) {
+        take_scratch(0);
         compute(&w);
-    else
+    } else {
         nn_parallel(((w.by_rows ? m : n) + unit - 1) / unit, compute_part, &w);
+    }
 }
