@@ -18,7 +18,7 @@
 #define WHY_LEVELS "   # their results are known: choose others"
 #define WHY_BELIEF "   # state it again, with what is known now"
 
-struct edit {
+struct text_edit {
     size_t from; /* bytes that are replaced */
     size_t to;
     const char *with; /* in the arena */
@@ -28,7 +28,7 @@ struct editing {
     struct arena arena;
     const char *text;
     size_t len;
-    struct edit *edits;
+    struct text_edit *edits;
     size_t n;
     size_t cap;
 };
@@ -109,7 +109,7 @@ static void add_edit(struct editing *e, size_t from, size_t to, const char *with
         e->cap = e->cap == 0 ? 16 : 2 * e->cap;
         e->edits = xreallocarray(e->edits, e->cap, sizeof(*e->edits));
     }
-    e->edits[e->n++] = (struct edit){from, to, with};
+    e->edits[e->n++] = (struct text_edit){from, to, with};
 }
 
 /* Whether nothing but spaces precedes it in its line. */
@@ -210,8 +210,8 @@ static void rename_program(struct editing *e, const struct toml_node *program,
 
 static int by_place(const void *a, const void *b)
 {
-    const struct edit *x = a;
-    const struct edit *y = b;
+    const struct text_edit *x = a;
+    const struct text_edit *y = b;
     return (x->from > y->from) - (x->from < y->from);
 }
 

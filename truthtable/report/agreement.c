@@ -12,14 +12,14 @@
 #include "truthtable/report/verdict_words.h"
 
 /* How many figures show a difference, show none, or cannot be read. */
-struct tally {
+struct voice_tally {
     size_t shows;
     size_t none;
     size_t unreadable;
 };
 
 /* One difference suffices; without one, a figure that cannot be read leaves the question open. */
-static enum voice_says tally_says(const struct tally *t)
+static enum voice_says tally_says(const struct voice_tally *t)
 {
     if (t->shows > 0) {
         return SAYS_DIFFERENCE;
@@ -28,13 +28,13 @@ static enum voice_says tally_says(const struct tally *t)
 }
 
 /* Counts one figure: 1 shows, 0 shows none, -1 cannot be read. */
-static void tally_add(struct tally *t, int shows)
+static void tally_add(struct voice_tally *t, int shows)
 {
     size_t *const to = shows > 0 ? &t->shows : shows == 0 ? &t->none : &t->unreadable;
     (*to)++;
 }
 
-static const char *tally_words(struct arena *a, const struct tally *t, const char *of)
+static const char *tally_words(struct arena *a, const struct voice_tally *t, const char *of)
 {
     return arena_printf(
         a, "%zu of %zu %s show a difference%s", t->shows, t->shows + t->none + t->unreadable, of,
@@ -67,7 +67,7 @@ static void add_intervals(struct agreement *g, struct arena *a, const struct rep
 {
     const cJSON *contrast = find_by(member(m->verdict, "contrasts"), "name", g->contrast);
     const cJSON *one = NULL;
-    struct tally t = {0};
+    struct voice_tally t = {0};
     cJSON_ArrayForEach(one, member(contrast, "measures"))
     {
         if (cJSON_IsTrue(member(one, "counted"))) {
@@ -84,7 +84,7 @@ static void add_intervals(struct agreement *g, struct arena *a, const struct rep
 static void add_bayes(struct agreement *g, struct arena *a, const cJSON *instrument)
 {
     const cJSON *one = NULL;
-    struct tally t = {0};
+    struct voice_tally t = {0};
     cJSON_ArrayForEach(one, member(instrument, "measures"))
     {
         const char *reading = words_or_empty(one, "reading");
@@ -123,7 +123,7 @@ static void add_mixed(struct agreement *g, struct arena *a, const cJSON *instrum
                       const char *factor)
 {
     const cJSON *fit = NULL;
-    struct tally t = {0};
+    struct voice_tally t = {0};
     size_t singular = 0;
     cJSON_ArrayForEach(fit, member(instrument, "fits"))
     {

@@ -13,7 +13,7 @@
 #include "worker/nn/product/product.h"
 #include "worker/nn/router.h"
 
-/* RUN_TRAIN_WHOLE: every pass is all of a step, so the gradient is in nobody's way until the
+/* RUN_TRAIN_WHOLE: every pass is all of a step, so the gradient's memory is free until the
  * backward pass comes to it, and activations may be where it will be (run_lend()). */
 enum run_mode { RUN_INFER, RUN_TRAIN, RUN_TRAIN_WHOLE };
 

@@ -9,7 +9,7 @@
 
 /*
  * Elements first .. of the gradient that a layer's backward pass writes, and the end of the last
- * one's: what comes before and after is written by the head and the embedding. Whatever layer l
+ * one's: the parts before and after are written by the head and the embedding. Whatever layer l
  * keeps can therefore be before first[l]; logits, gone before the first layer is reached, before
  * first[layers].
  */

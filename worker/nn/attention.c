@@ -172,7 +172,7 @@ struct attention_pass {
     real scale; /* 1 / sqrt(D) */
 };
 
-/* What comes after a tile: the next one's rows, and with the tiles of a group's last head also the
+/* Asked for after a tile: the next one's rows, and with the tiles of a group's last head also the
  * keys and values of the next group, and where the gradients of this one's belong. */
 static struct ahead look_ahead(const struct attention_pass *p, const struct group *g, size_t head,
                                const struct attention_tile *tile)

@@ -43,23 +43,23 @@ NN_KERNEL(attention_dots,
           (delta, a, b, ld, n, d))
 
 /* Keys of row i that are whole vectors, all that it has, and where its strip ends. */
-struct reach {
+struct row_reach {
     size_t whole;
     size_t keys;
     size_t end;
 };
 
-NN_BODY struct reach reach_of(const struct attention_tile *tile, size_t i)
+NN_BODY struct row_reach reach_of(const struct attention_tile *tile, size_t i)
 {
     size_t keys = tile->first + i + 1, strip = (i / TILE_ROWS + 1) * TILE_ROWS;
 
-    return (struct reach){.whole = keys / NN_LANES * NN_LANES,
-                          .keys = keys,
-                          .end = tile->first + (strip < tile->rows ? strip : tile->rows)};
+    return (struct row_reach){.whole = keys / NN_LANES * NN_LANES,
+                              .keys = keys,
+                              .end = tile->first + (strip < tile->rows ? strip : tile->rows)};
 }
 
 /* Scores to e^(s - m); returns their sum. */
-NN_BODY real exponentials(real *restrict s, struct reach reach, real m)
+NN_BODY real exponentials(real *restrict s, struct row_reach reach, real m)
 {
     real acc[NN_LANES] = {0};
     size_t i = 0;
@@ -117,7 +117,7 @@ NN_BODY void attention_soften_backward_body(real *restrict p, real *restrict ds,
         real *restrict pi = p + i * ld;
         real *restrict di = ds + i * ld;
         real l = lse[i * lse_step], e = delta[i];
-        struct reach reach = reach_of(tile, i);
+        struct row_reach reach = reach_of(tile, i);
         size_t at = 0;
         for (; at < reach.whole; at++) {
             pi[at] = nn_exp_low(pi[at] - l);
