@@ -4,10 +4,14 @@
  * multiply-adds in all of them, so the choice does not show in the result. TILE_ROWS times
  * TILE_WIDE accumulators fit into the vector registers of each set. A processor without the
  * instruction computes the chain in software, exactly and slowly (worker/nn/fused.c).
+ *
+ * With AVX-512 C's next rows are 24 cache lines, as many reads as would hold up those of B, so they
+ * are read one row at a time. Elsewhere they are few, and dividing the loop costs more.
  */
 #include "worker/nn/product/tile.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "worker/nn/kernel.h"
@@ -25,8 +29,7 @@
 #define UNROLLED _Pragma("GCC unroll 16")
 #endif
 
-#define LINE   (64 / sizeof(real)) /* numbers in a cache line */
-#define STRIDE 16                  /* positions of k between two reads ahead */
+#define LINE (64 / sizeof(real)) /* numbers in a cache line */
 
 /* --- plain C --- */
 
@@ -50,6 +53,8 @@ static inline plain_vec plain_fma(plain_vec a, plain_vec b, plain_vec c)
 #define TILE_SPLAT(x) plain_splat(x)
 #define TILE_FMA      plain_fma
 #define TILE_WIDE     2
+#define TILE_STRIDE   SIZE_MAX
+#define TILE_AHEAD    TILE_ROWS
 #include "worker/nn/product/tile_body.h"
 
 /* --- aarch64 --- */
@@ -57,7 +62,9 @@ static inline plain_vec plain_fma(plain_vec a, plain_vec b, plain_vec c)
 #ifdef __aarch64__
 #define TILE_NAME(x) tile_##x##_neon
 #define TILE_TARGET
-#define TILE_WIDE 4
+#define TILE_WIDE   4
+#define TILE_STRIDE SIZE_MAX
+#define TILE_AHEAD  TILE_ROWS
 #ifdef NN_F64
 #define TILE_VEC          float64x2_t
 #define TILE_SPLAT(x)     vdupq_n_f64(x)
@@ -76,6 +83,8 @@ static inline plain_vec plain_fma(plain_vec a, plain_vec b, plain_vec c)
 #define TILE_NAME(x) tile_##x##_avx2
 #define TILE_TARGET  NN_AVX2
 #define TILE_WIDE    2
+#define TILE_STRIDE  SIZE_MAX
+#define TILE_AHEAD   TILE_ROWS
 #ifdef NN_F64
 #define TILE_VEC      __m256d
 #define TILE_SPLAT(x) _mm256_set1_pd(x)
@@ -90,6 +99,8 @@ static inline plain_vec plain_fma(plain_vec a, plain_vec b, plain_vec c)
 #define TILE_NAME(x) tile_##x##_avx512
 #define TILE_TARGET  NN_AVX512
 #define TILE_WIDE    4
+#define TILE_STRIDE  16
+#define TILE_AHEAD   1
 #ifdef NN_F64
 #define TILE_VEC      __m512d
 #define TILE_SPLAT(x) _mm512_set1_pd(x)
@@ -112,6 +123,8 @@ static inline plain_vec plain_fma(plain_vec a, plain_vec b, plain_vec c)
 #endif
 #define TILE_NAME(x)      tile_##x##_pairs_body
 #define TILE_WIDE         4
+#define TILE_STRIDE       16
+#define TILE_AHEAD        1
 #define TILE_VEC          __m512
 #define TILE_SPLAT(x)     _mm512_set1_ps(x)
 #define TILE_FMA(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))

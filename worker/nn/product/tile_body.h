@@ -6,6 +6,8 @@
  *   TILE_SPLAT(x)       x in all lanes
  *   TILE_FMA(a, b, c)   a b + c, rounded once
  *   TILE_WIDE           vectors of C that a row keeps in registers
+ *   TILE_STRIDE         positions of k between two reads ahead
+ *   TILE_AHEAD          C's next rows that are read ahead each time
  * No guard: it is meant to be read more than once.
  */
 
@@ -30,11 +32,11 @@ TILE_NAME(block)(real *restrict c, size_t ldc, enum tile_chain chain, struct til
         else
             sum[r][v] = TILE_SPLAT(0);
     }
-    for (size_t i = 0, next = rows; i < k; next++) {
-        size_t end = k - i < STRIDE ? k : i + STRIDE;
-        /* C's next rows, one at a time: all of them at once would hold up the reads of B. */
-        for (size_t v = 0; next < 2 * rows && v < wide * TILE_LANES; v += LINE)
-            __builtin_prefetch(c + next * ldc + v, 1);
+    for (size_t i = 0, next = rows; i < k;) {
+        size_t end = k - i < TILE_STRIDE ? k : i + TILE_STRIDE;
+        for (size_t n = 0; n < TILE_AHEAD && next < 2 * rows; n++, next++)
+            for (size_t v = 0; v < wide * TILE_LANES; v += LINE)
+                __builtin_prefetch(c + next * ldc + v, 1);
         for (size_t r = 0; a.is_far && r < rows; r++)
             __builtin_prefetch(a.at + a.strip + r * row + i * col, 0, 2);
         for (; i < end; i++) {
@@ -120,3 +122,5 @@ TILE_TARGET static void TILE_NAME(multiply)(real *restrict c, size_t ldc, enum t
 #undef TILE_SPLAT
 #undef TILE_FMA
 #undef TILE_WIDE
+#undef TILE_STRIDE
+#undef TILE_AHEAD
