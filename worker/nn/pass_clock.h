@@ -20,7 +20,7 @@ enum pass_part {
     PASS_LOSS,      /* softmax and cross-entropy */
     PASS_ROUTING,   /* softmax and choice of experts, gathering and scattering of rows */
     PASS_OPTIMISER, /* gradient norm and update */
-    PASS_REST,      /* drawing sequences, clearing gradients */
+    PASS_REST,      /* drawing sequences */
     PASS_NR
 };
 

@@ -141,7 +141,8 @@ NN_BODY int32_t nn_order(int32_t bits)
 }
 
 /* The largest of n >= 1 numbers: compilers turn a search for the largest integer into vector code,
- * but not one for the largest float. */
+ * but not one for the largest float. Of two zeros +0 counts as the larger; a NaN with its sign bit
+ * set can lose, and then makes the sum of exponentials a NaN. */
 NN_BODY real nn_max(const real *x, size_t n)
 {
     int32_t m = INT32_MIN;

@@ -27,7 +27,7 @@ static const struct {
     [PASS_LOSS] = {"cross_entropy", "softmax and cross-entropy"},
     [PASS_ROUTING] = {"routing", "router, gather and scatter"},
     [PASS_OPTIMISER] = {"optimiser", "gradient norm and AdamW"},
-    [PASS_REST] = {"rest", "sequences, clearing"},
+    [PASS_REST] = {"rest", "drawing sequences"},
 };
 
 static int by_value(const void *a, const void *b)

@@ -52,9 +52,10 @@ void bench_parts_count(const struct model_config *cfg, size_t n_tokens,
     if (moe > 0.0)
         count_routing(&out[PASS_ROUTING], n * moe, cfg->top_k, width, cfg->experts);
     count(&out[PASS_LOSS], n * cfg->vocab * (EXP + 4.0), n * cfg->vocab * 2.0);
-    /* the norm reads g; AdamW reads g, p, m and v, and writes three of them */
-    count(&out[PASS_OPTIMISER], 16.0 * params, 8.0 * params);
-    count(&out[PASS_REST], 0.0, params);
+    /* the norm reads g; AdamW reads and writes g, p, m and v */
+    count(&out[PASS_OPTIMISER], 16.0 * params, 9.0 * params);
+    /* a token is read and written as one and as the target of the one before it */
+    count(&out[PASS_REST], 0.0, 4.0 * n);
 }
 
 double bench_part_bound(const struct bench_part *part, const struct bench_result *r)
