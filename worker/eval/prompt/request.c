@@ -53,6 +53,27 @@ static int tokenise_alone(struct request *r, const struct request_rules *rules,
     return rc;
 }
 
+static int encode_context(struct request *r, const struct request_rules *rules, const char *text,
+                          size_t len, struct err *err)
+{
+    struct context_tokens *t = rules->kept;
+    if (t == NULL)
+        return encode(rules, text, len, &r->tokens, err);
+    if (!t->is_filled || t->text.len != len || memcmp(t->text.buf, text, len) != 0) {
+        t->is_filled = false;
+        t->ids.n = 0;
+        int rc = encode(rules, text, len, &t->ids, err);
+        if (rc != 0)
+            return rc;
+        strbuf_clear(&t->text);
+        strbuf_add(&t->text, text, len);
+        t->is_filled = true;
+    }
+    for (size_t i = 0; i < t->ids.n; i++)
+        token_list_add(&r->tokens, t->ids.ids[i]);
+    return 0;
+}
+
 /* Sets tokens to ctx ++ cont and *n_ctx to the length of ctx. */
 static int tokenise(struct request *r, const struct request_rules *rules, const char *context,
                     const char *continuation, size_t *n_ctx, struct err *err)
@@ -65,7 +86,7 @@ static int tokenise(struct request *r, const struct request_rules *rules, const 
     struct strbuf text = STRBUF_INIT;
     strbuf_add(&text, context, n_context);
     strbuf_adds(&text, continuation);
-    int rc = encode(rules, context, pytext_rstrip(context, n_context), &r->tokens, err);
+    int rc = encode_context(r, rules, context, pytext_rstrip(context, n_context), err);
     if (rc == 0)
         rc = encode(rules, text.buf, text.len, &whole, err);
     *n_ctx = r->tokens.n;
@@ -119,6 +140,19 @@ void request_release(struct request *r)
 {
     token_list_release(&r->tokens);
     memset(r, 0, sizeof(*r));
+}
+
+void context_tokens_init(struct context_tokens *t)
+{
+    *t = (struct context_tokens){.is_filled = false};
+    strbuf_init(&t->text);
+}
+
+void context_tokens_release(struct context_tokens *t)
+{
+    strbuf_release(&t->text);
+    token_list_release(&t->ids);
+    context_tokens_init(t);
 }
 
 int request_add_windows(struct request_list *list, const struct request_rules *rules,

@@ -14,12 +14,21 @@
 
 #include "worker/data/tokenizer/tokenizer.h"
 
+/* The tokens of the last context, which are the same for all continuations of an item. A zeroed one
+ * is empty; it may serve one run only. */
+struct context_tokens {
+    struct strbuf text;
+    struct token_list ids;
+    bool is_filled;
+};
+
 /* What the requests of a run have in common. */
 struct request_rules {
     const struct tokenizer *tok;
-    size_t max_length; /* tokens that the model takes */
-    bool add_bos;      /* the prefix token precedes every text, as some tokenizers put it */
-    bool one_bos;      /* from v0.4.9.2: but not twice where a text begins with it already */
+    struct context_tokens *kept; /* NULL: every context is encoded */
+    size_t max_length;           /* tokens that the model takes */
+    bool add_bos; /* the prefix token precedes every text, as some tokenizers put it */
+    bool one_bos; /* from v0.4.9.2: but not twice where a text begins with it already */
 };
 
 struct request {
@@ -40,6 +49,8 @@ struct request_list {
 int request_build(struct request *r, const struct request_rules *rules, const char *context,
                   const char *continuation, struct err *err) MUST_CHECK;
 void request_release(struct request *r);
+void context_tokens_init(struct context_tokens *t);
+void context_tokens_release(struct context_tokens *t);
 
 /* Appends the windows of a text; none for an empty one. */
 int request_add_windows(struct request_list *list, const struct request_rules *rules,

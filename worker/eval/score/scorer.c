@@ -42,6 +42,8 @@ int scorer_init(struct scorer *s, const struct scorer_setup *setup, struct err *
     *s = (struct scorer){.setup = *setup};
     request_text_init(&s->text);
     dclm_tokens_init(&s->kept);
+    context_tokens_init(&s->context);
+    s->setup.rules.kept = &s->context;
     for (size_t g = 0; g < set->n_groups; g++) {
         const size_t first = set->groups[g].first;
         if (set->groups[g].n > 0 && generates(s, first) &&
@@ -62,6 +64,7 @@ void scorer_release(struct scorer *s)
     request_list_release(&s->requests);
     request_text_release(&s->text);
     dclm_tokens_release(&s->kept);
+    context_tokens_release(&s->context);
     *s = (struct scorer){0};
 }
 

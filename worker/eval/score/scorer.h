@@ -32,6 +32,7 @@ struct scorer {
     struct scorer_setup setup;
     struct request_text text;
     struct dclm_tokens kept;       /* of the item before, for tasks of style dclm */
+    struct context_tokens context; /* of the request before, for the others */
     struct request_list requests;  /* of the batch */
     struct item_outcome *outcomes; /* of the batch */
     size_t n_outcomes;             /* initialised */

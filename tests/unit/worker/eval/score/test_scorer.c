@@ -7,6 +7,7 @@
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
+#include "worker/data/tokenizer/tokenizer_kind.h"
 #include "worker/eval/score/items_file.h"
 #include "worker/eval/score/scorer.h"
 
@@ -159,6 +160,37 @@ static void test_choices(void **state)
     o = ask(&f, 4); /* one character each: -10.5 and -6.1875; by bytes the first would be ahead */
     assert_int_equal(o->verdicts[1].pred, 1);
     strbuf_release(&line);
+    fixture_close(&f);
+}
+
+static size_t n_encoded;
+
+static int count_encoding(const struct tokenizer *tok, const char *text, size_t len,
+                          struct token_list *out, struct err *err)
+{
+    n_encoded++;
+    return tokenizer_kind_bytes.encode(tok, text, len, out, err);
+}
+
+/* An item's context is encoded once, and each choice with it; a context of another item anew. */
+static void test_encodings(void **state)
+{
+    (void)state;
+    struct tokenizer_kind counting = tokenizer_kind_bytes;
+    struct fixture f;
+    fixture_open(&f, "choices",
+                 "{\"query\":\"q\",\"choices\":[\"a\",\"b\",\"c\",\"d\"],\"gold\":2}\n"
+                 "{\"query\":\"qr\",\"choices\":[\"a\",\"b\",\"c\",\"d\"],\"gold\":0}\n",
+                 0);
+    counting.encode = count_encoding;
+    f.tok->kind = &counting;
+    for (size_t i = 0; i < 2; i++) {
+        n_encoded = 0;
+        const struct item_outcome *o = ask(&f, i);
+        assert_int_equal(n_encoded, 1 + 4);
+        for (size_t k = 0; k < 4; k++)
+            assert_true(o->ll[k] == -0.5 - (double)('a' + k) / 64);
+    }
     fixture_close(&f);
 }
 
@@ -479,10 +511,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_changed_bytes), cmocka_unit_test(test_choices),
-        cmocka_unit_test(test_contexts),      cmocka_unit_test(test_likelihood),
-        cmocka_unit_test(test_rolling),       cmocka_unit_test(test_generation),
-        cmocka_unit_test(test_batches),       cmocka_unit_test(test_asked_to_stop),
-        cmocka_unit_test(test_lines),         cmocka_unit_test(test_take_over),
+        cmocka_unit_test(test_encodings),     cmocka_unit_test(test_contexts),
+        cmocka_unit_test(test_likelihood),    cmocka_unit_test(test_rolling),
+        cmocka_unit_test(test_generation),    cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_asked_to_stop), cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_take_over),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }
