@@ -311,6 +311,8 @@ static void add_fixed(struct strbuf *sb, const struct term *t, const cJSON *fixe
         {"per expert", "tokens per expert", OUT_COUNT},
         {"FLOPs/token", "FLOPs per token", OUT_COUNT},
         {"steps", "steps", OUT_COUNT},
+        {"passes", "passes over the data", OUT_NUMBER},
+        {"unique per expert", "unique tokens per expert", OUT_COUNT},
     };
     const cJSON *contrast = NULL;
     strbuf_addc(sb, '\n');

@@ -23,6 +23,7 @@ int check_run(const struct plan_program *p, const cJSON *describe, struct check_
         check_measures(out, &rules);
         check_fixed(out, &rules, describe);
         check_scope(out, diag);
+        check_budget(out, describe, diag);
         check_plan(out, describe);
     }
     if (rc != 0) { /* all faults at once: the table's need no conditions */

@@ -70,6 +70,8 @@ enum fixed_column {
     FIXED_TOKENS_PER_EXPERT,
     FIXED_FLOPS_PER_TOKEN,
     FIXED_STEPS,
+    FIXED_PASSES,                   /* over the source that is passed over most */
+    FIXED_UNIQUE_TOKENS_PER_EXPERT, /* a pass over the same data shows nothing new */
     FIXED_NR
 };
 

@@ -20,16 +20,25 @@ static const struct {
     const char *name;
     const char *key; /* in [scope]; also the fact, unless it is derived */
     bool derived;    /* from others */
+    bool of_repeats; /* the same as another column where nothing is read twice */
 } columns[FIXED_NR] = {
-    [FIXED_PARAMS_TOTAL] = {"P_total", "params_total", false},
-    [FIXED_PARAMS_ACTIVE] = {"P_active", "params_active", false},
-    [FIXED_ACTIVE_FFN] = {"active ffn width", "active_ffn", false},
-    [FIXED_TOKENS] = {"tokens", "tokens", false},
-    [FIXED_TOKENS_PER_TOTAL] = {"tokens/P_total", "tokens_per_total", true},
-    [FIXED_TOKENS_PER_ACTIVE] = {"tokens/P_active", "tokens_per_active", true},
-    [FIXED_TOKENS_PER_EXPERT] = {"tokens per expert", "tokens_per_expert", false},
-    [FIXED_FLOPS_PER_TOKEN] = {"FLOPs per token", "flops_per_token", false},
-    [FIXED_STEPS] = {"steps", "steps", false},
+    [FIXED_PARAMS_TOTAL] = {.name = "P_total", .key = "params_total"},
+    [FIXED_PARAMS_ACTIVE] = {.name = "P_active", .key = "params_active"},
+    [FIXED_ACTIVE_FFN] = {.name = "active ffn width", .key = "active_ffn"},
+    [FIXED_TOKENS] = {.name = "tokens", .key = "tokens"},
+    [FIXED_TOKENS_PER_TOTAL] = {.name = "tokens/P_total",
+                                .key = "tokens_per_total",
+                                .derived = true},
+    [FIXED_TOKENS_PER_ACTIVE] = {.name = "tokens/P_active",
+                                 .key = "tokens_per_active",
+                                 .derived = true},
+    [FIXED_TOKENS_PER_EXPERT] = {.name = "tokens per expert", .key = "tokens_per_expert"},
+    [FIXED_FLOPS_PER_TOKEN] = {.name = "FLOPs per token", .key = "flops_per_token"},
+    [FIXED_STEPS] = {.name = "steps", .key = "steps"},
+    [FIXED_PASSES] = {.name = "passes over the data", .key = "passes", .of_repeats = true},
+    [FIXED_UNIQUE_TOKENS_PER_EXPERT] = {.name = "unique tokens per expert",
+                                        .key = "unique_tokens_per_expert",
+                                        .of_repeats = true},
 };
 
 const char *fixed_column_name(enum fixed_column c)
@@ -129,8 +138,14 @@ static void fill_row(struct fixed_row *row, const struct plan_program *p, const 
     v[FIXED_TOKENS_PER_TOTAL] = v[FIXED_TOKENS] / v[FIXED_PARAMS_TOTAL];
     v[FIXED_TOKENS_PER_ACTIVE] = v[FIXED_TOKENS] / v[FIXED_PARAMS_ACTIVE];
     /* Where every parameter is active there is one expert, and it sees every token. */
-    if (isnan(v[FIXED_TOKENS_PER_EXPERT]) && v[FIXED_PARAMS_TOTAL] == v[FIXED_PARAMS_ACTIVE]) {
-        v[FIXED_TOKENS_PER_EXPERT] = v[FIXED_TOKENS];
+    if (v[FIXED_PARAMS_TOTAL] == v[FIXED_PARAMS_ACTIVE]) {
+        if (isnan(v[FIXED_TOKENS_PER_EXPERT])) {
+            v[FIXED_TOKENS_PER_EXPERT] = v[FIXED_TOKENS];
+        }
+        if (isnan(v[FIXED_UNIQUE_TOKENS_PER_EXPERT])) {
+            v[FIXED_UNIQUE_TOKENS_PER_EXPERT] =
+                fact_or_nan(describe, p, condition, stage, "unique_tokens");
+        }
     }
 }
 
@@ -144,15 +159,17 @@ static struct strbuf *add_column(struct strbuf *to, size_t column)
 /* Ratios of a column between the conditions that are compared. */
 struct ratio_spread {
     bool known;
-    double low; /* of the smaller over the larger value, over what is compared */
-    bool signs; /* a value is 0 or negative: no ratio */
-    bool exact; /* all equal, bit for bit */
+    bool partly; /* some value is */
+    double low;  /* of the smaller over the larger value, over what is compared */
+    bool signs;  /* a value is 0 or negative: no ratio */
+    bool exact;  /* all equal, bit for bit */
 };
 
 /* Adds one comparison of two values to the column's spread. */
 static void spread_add(struct ratio_spread *s, double a, double b)
 {
     s->known = s->known && isfinite(a) && isfinite(b);
+    s->partly = s->partly || isfinite(a) || isfinite(b);
     s->exact = s->exact && a == b;
     s->signs = s->signs || !(a > 0) || !(b > 0);
     double ratio = a < b ? a / b : b / a;
@@ -162,7 +179,7 @@ static void spread_add(struct ratio_spread *s, double a, double b)
 enum { LIST_EQUAL, LIST_DIFFER, LIST_UNKNOWN, LIST_NR };
 
 /* Names the column in the list where it belongs: equal, equal within a little, different, or not
- * known everywhere. Returns which. */
+ * known everywhere. Returns which. Workers that say nothing of repeats need not be told so. */
 static int list_column(const struct ratio_spread *s, size_t column, struct strbuf lists[LIST_NR])
 {
     int list = LIST_DIFFER;
@@ -170,6 +187,9 @@ static int list_column(const struct ratio_spread *s, size_t column, struct strbu
         list = LIST_UNKNOWN;
     } else if (s->exact || (!s->signs && 1 / s->low - 1 <= EQUAL_WITHIN)) {
         list = LIST_EQUAL;
+    }
+    if (columns[column].of_repeats && !s->partly) {
+        return list;
     }
     (void)add_column(&lists[list], column);
     if (list == LIST_EQUAL && !s->exact) {
@@ -204,6 +224,7 @@ static struct fixed_words judge_all(struct check_report *r)
         for (size_t c = 0; c < p->n_conditions; c++) {
             double v = r->fixed[c].values[column];
             s.known = s.known && isfinite(v);
+            s.partly = s.partly || isfinite(v);
             low = fmin(low, v);
             high = fmax(high, v);
         }
@@ -213,11 +234,25 @@ static struct fixed_words judge_all(struct check_report *r)
     return take_lists(r, lists);
 }
 
+/* Whether some condition reads a source more than once. */
+static bool reads_twice(const struct check_report *r)
+{
+    for (size_t c = 0; c < r->program->n_conditions; c++) {
+        if (r->fixed[c].values[FIXED_PASSES] > 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Keeps the contrast in which a column differs most, and whether it is known in all of them. */
 static void note_column(struct check_report *r, size_t contrast, size_t column, int list,
                         double ratio)
 {
     struct fixed_difference *d = &r->differences[column];
+    if (columns[column].of_repeats && !reads_twice(r)) {
+        return;
+    }
     d->unknown = d->unknown || list == LIST_UNKNOWN;
     if (list == LIST_DIFFER && (!d->differs || ratio > d->ratio)) {
         *d = (struct fixed_difference){true, d->unknown, contrast, ratio};

@@ -20,6 +20,9 @@ void check_fixed(struct check_report *r, const struct rules *rules, const cJSON 
  * unknown column, a warning for what differs undeclared, a note for what is declared and does not
  * differ. Nothing without [scope]. */
 void check_scope(struct check_report *r, struct diag *diag);
+/* Warns of sources that a stage passes over too often, and of arms that repeat their data
+ * unequally; after check_fixed(). */
+void check_budget(const struct check_report *r, const cJSON *describe, struct diag *diag);
 cJSON *check_fixed_object(const struct check_report *r);
 void check_plan(struct check_report *r, const cJSON *describe);
 

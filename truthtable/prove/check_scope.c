@@ -35,8 +35,9 @@ static void mark_declared(struct check_report *r, struct diag *diag)
             diag_add(diag, DIAG_ERROR, c->place.line, c->place.column,
                      "scope.confounds: \"%.60s\" is not a column of what is held fixed: "
                      "params_total, params_active, active_ffn, tokens, tokens_per_total, "
-                     "tokens_per_active, tokens_per_expert, flops_per_token, steps; leave "
-                     "`column` out for a confound that none of them shows",
+                     "tokens_per_active, tokens_per_expert, flops_per_token, steps, passes, "
+                     "unique_tokens_per_expert; leave `column` out for a confound that none of "
+                     "them shows",
                      c->column);
         }
     }
@@ -58,6 +59,14 @@ static void warn_undeclared(const struct check_report *r, size_t column, struct 
              size, fixed_column_key((enum fixed_column)column));
 }
 
+/* Where experts have different shares of all tokens, they have different shares of the unique ones:
+ * one admission is enough. */
+static bool is_implied(const struct check_report *r, size_t column)
+{
+    return column == FIXED_UNIQUE_TOKENS_PER_EXPERT &&
+           r->confounds[FIXED_TOKENS_PER_EXPERT].declared;
+}
+
 void check_scope(struct check_report *r, struct diag *diag)
 {
     const struct plan_scope *scope = &r->program->scope;
@@ -68,7 +77,7 @@ void check_scope(struct check_report *r, struct diag *diag)
     for (size_t column = 0; column < FIXED_NR; column++) {
         struct confound_proof *c = &r->confounds[column];
         const struct fixed_difference *d = &r->differences[column];
-        c->undeclared = d->differs && !c->declared;
+        c->undeclared = d->differs && !c->declared && !is_implied(r, column);
         c->idle = c->declared && !d->differs && !d->unknown;
         if (c->undeclared) {
             warn_undeclared(r, column, diag);

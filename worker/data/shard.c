@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -85,6 +86,23 @@ int shard_write(const char *path, const struct corpus *c, const struct tokenizer
     int rc = file_write_atomic(path, out.buf, out.len, 0644, err);
     strbuf_release(&out);
     return rc;
+}
+
+bool shard_count(const char *path, double *n_tokens)
+{
+    unsigned char h[SHARD_HEADER_SIZE];
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return false;
+    const ssize_t n = read(fd, h, sizeof(h));
+    const bool sized = fstat(fd, &st) == 0;
+    (void)close(fd);
+    if (n != (ssize_t)sizeof(h) || !sized || memcmp(h, SHARD_MAGIC, 8) != 0)
+        return false;
+    *n_tokens = fmin((double)get_le(h + 16, 8), (double)st.st_size / 2.0);
+    return true;
 }
 
 /* A mapped shard whose header has been checked against the file's size and payload. */

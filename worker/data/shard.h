@@ -23,6 +23,7 @@
 #ifndef WORKER_DATA_SHARD_H
 #define WORKER_DATA_SHARD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -69,6 +70,10 @@ int shard_write(const char *path, const struct corpus *c, const struct tokenizer
  * tokenizer. On error c has the documents it had. */
 int shard_read(const char *path, const struct tokenizer *tok, struct corpus *c,
                struct err *err) MUST_CHECK;
+
+/* Whether the file is a shard; *n_tokens is then what its header says, at most what the file has
+ * room for. Nothing else is checked. */
+bool shard_count(const char *path, double *n_tokens);
 
 /* What shard.c needs of corpus.c beyond shard.h. */
 

@@ -6,6 +6,8 @@
  */
 #include "worker/data/source.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/files/file.h"
@@ -114,10 +116,25 @@ static bool ends_with(const char *s, const char *end)
     return n >= m && strcmp(s + n - m, end) == 0;
 }
 
-/* A shard goes to the sink by its path; text and JSON lines are read here. */
-static int read_one(const char *path, struct source_sink *sink, struct err *err)
+/* The documents of a file's text, or of its beginning. */
+static int read_documents(const char *path, struct strbuf *body, struct source_sink *sink,
+                          struct err *err)
 {
+    if (body->len >= 3 && memcmp(body->buf, "\xef\xbb\xbf", 3) == 0) {
+        body->len -= 3; /* a byte order mark, with which some editors begin UTF-8 */
+        memmove(body->buf, body->buf + 3, body->len + 1);
+        sink->n_read += 3;
+    }
+    return ends_with(path, ".jsonl") ? read_jsonl(body, sink, err) : read_text(body, sink, err);
+}
+
+/* A shard goes to the sink by its path; text and JSON lines are read here. */
+static int read_one(void *ctx, const char *path, int64_t size, struct err *err)
+{
+    struct source_sink *sink = ctx;
     struct strbuf body = STRBUF_INIT;
+
+    (void)size;
 
     int rc = file_read(path, SOURCE_FILE_MAX, &body, err);
     if (rc == 0 && body.len >= 8 && memcmp(body.buf, SHARD_MAGIC, 8) == 0) {
@@ -127,20 +144,21 @@ static int read_one(const char *path, struct source_sink *sink, struct err *err)
                    ? sink->shard(sink, path, err)
                    : err_set(err, ERR_REFUSED, "%s: a shard, which holds no text", path);
     }
-    if (rc == 0 && body.len >= 3 && memcmp(body.buf, "\xef\xbb\xbf", 3) == 0) {
-        body.len -= 3; /* a byte order mark, with which some editors begin UTF-8 */
-        memmove(body.buf, body.buf + 3, body.len + 1);
-        sink->n_read += 3;
-    }
     if (rc == 0)
-        rc = ends_with(path, ".jsonl") ? read_jsonl(&body, sink, err) : read_text(&body, sink, err);
+        rc = read_documents(path, &body, sink, err);
     strbuf_release(&body);
     return rc < 0 ? err_wrap(err, "%s", path) : 0;
 }
 
-static int read_path(const char *path, int depth, struct source_sink *sink, struct err *err);
+/* What source_each_file() calls for each file. */
+struct file_visit {
+    int (*file)(void *ctx, const char *path, int64_t size, struct err *err);
+    void *ctx;
+};
 
-static int read_folder(const char *path, int depth, struct source_sink *sink, struct err *err)
+static int visit_path(const char *path, int depth, const struct file_visit *v, struct err *err);
+
+static int visit_folder(const char *path, int depth, const struct file_visit *v, struct err *err)
 {
     struct name_list list = {0};
 
@@ -150,27 +168,58 @@ static int read_folder(const char *path, int depth, struct source_sink *sink, st
     int rc = dir_list(path, &list, err);
     for (size_t i = 0; rc == 0 && i < list.n; i++) {
         char *inner = path_join(path, list.names[i]);
-        rc = read_path(inner, depth + 1, sink, err);
+        rc = visit_path(inner, depth + 1, v, err);
         free(inner);
     }
     name_list_release(&list);
     return rc;
 }
 
-static int read_path(const char *path, int depth, struct source_sink *sink, struct err *err)
+static int visit_path(const char *path, int depth, const struct file_visit *v, struct err *err)
 {
-    switch (file_kind_at(path)) {
-    case FILE_REGULAR: return read_one(path, sink, err);
-    case FILE_FOLDER: return read_folder(path, depth, sink, err);
-    case FILE_ABSENT: return err_set(err, ERR_NOT_FOUND, "%s: no such file or folder", path);
-    case FILE_OTHER: break;
-    }
+    struct stat st;
+
+    if (stat(path, &st) != 0)
+        return err_set(err, ERR_NOT_FOUND, "%s: no such file or folder", path);
+    if (S_ISREG(st.st_mode))
+        return v->file(v->ctx, path, (int64_t)st.st_size, err);
+    if (S_ISDIR(st.st_mode))
+        return visit_folder(path, depth, v, err);
     return err_set(err, ERR_NOT_FOUND, "%s: neither a file nor a folder", path);
+}
+
+int source_each_file(const char *path,
+                     int (*file)(void *ctx, const char *path, int64_t size, struct err *err),
+                     void *ctx, struct err *err)
+{
+    const struct file_visit v = {file, ctx};
+
+    return visit_path(path, 0, &v, err);
 }
 
 int source_visit(const char *path, struct source_sink *sink, struct err *err)
 {
-    return read_path(path, 0, sink, err);
+    return source_each_file(path, read_one, sink, err);
+}
+
+/* The first n_bytes of a file, or as many as make whole lines. */
+static int read_beginning(const char *path, size_t n_bytes, struct strbuf *body, struct err *err)
+{
+    FILE *f = fopen(path, "re");
+
+    if (f == NULL)
+        return err_set_errno(err, errno, "open");
+    strbuf_reserve(body, n_bytes);
+    const size_t n = fread(body->buf, 1, n_bytes, f);
+    const bool failed = ferror(f) != 0;
+    (void)fclose(f);
+    if (failed)
+        return err_set(err, ERR_IO, "cannot be read");
+    body->len = n;
+    while (n == n_bytes && body->len > 0 && body->buf[body->len - 1] != '\n')
+        body->len--;
+    body->buf[body->len] = '\0';
+    return 0;
 }
 
 /* Documents go into a corpus as they come. */
@@ -212,30 +261,88 @@ int source_read(const char *path, const struct tokenizer *tok, struct corpus *c,
     return source_read_watched(path, tok, NULL, c, err);
 }
 
-static int64_t bytes_at(const char *path, int depth)
+static int add_bytes(void *ctx, const char *path, int64_t size, struct err *err)
 {
-    struct name_list list = {0};
-    struct err ignored;
-    struct stat st;
-    int64_t sum = 0;
+    int64_t *sum = ctx;
 
-    if (stat(path, &st) != 0)
-        return 0;
-    if (S_ISREG(st.st_mode))
-        return (int64_t)st.st_size;
-    if (!S_ISDIR(st.st_mode) || depth >= SOURCE_DEPTH_MAX)
-        return 0;
-    (void)!dir_list(path, &list, &ignored);
-    for (size_t i = 0; i < list.n; i++) {
-        char *inner = path_join(path, list.names[i]);
-        sum += bytes_at(inner, depth + 1);
-        free(inner);
-    }
-    name_list_release(&list);
-    return sum;
+    (void)path;
+    (void)err;
+    *sum += size;
+    return 0;
 }
 
 int64_t source_bytes(const char *path)
 {
-    return bytes_at(path, 0);
+    struct err ignored;
+    int64_t sum = 0;
+
+    return source_each_file(path, add_bytes, &sum, &ignored) < 0 ? 0 : sum;
+}
+
+/* What is known of a source's tokens while its files are visited. */
+struct estimate {
+    struct source_sink sink; /* first; of one file's sample */
+    const struct tokenizer *tok;
+    int left; /* files that may be sampled yet */
+    double n_tokens;
+    double sampled_tokens;
+    double sampled_bytes;
+    double other_bytes; /* of files that were not sampled */
+};
+
+static int estimate_document(struct source_sink *sink, const char *text, size_t len,
+                             struct err *err)
+{
+    struct estimate *e = (struct estimate *)sink;
+    struct token_list ids = {0};
+
+    int rc = tokenizer_encode(e->tok, text, len, &ids, err);
+    e->sampled_tokens += (double)ids.n + 1.0; /* end-of-text */
+    token_list_release(&ids);
+    return rc;
+}
+
+static int estimate_file(void *ctx, const char *path, int64_t size, struct err *err)
+{
+    struct estimate *e = ctx;
+    struct strbuf body = STRBUF_INIT;
+    const double before = e->sampled_tokens;
+    double shard = 0.0;
+
+    if (shard_count(path, &shard)) {
+        e->n_tokens += shard;
+        return 0;
+    }
+    if (e->left == 0) {
+        e->other_bytes += (double)size;
+        return 0;
+    }
+    int rc = read_beginning(path, SOURCE_SAMPLE_BYTES, &body, err);
+    const double n = (double)body.len;
+    if (rc == 0)
+        rc = read_documents(path, &body, &e->sink, err);
+    strbuf_release(&body);
+    if (rc < 0)
+        return err_wrap(err, "%s", path);
+    if (n > 0.0) {
+        e->left--;
+        e->sampled_bytes += n;
+        e->n_tokens += (e->sampled_tokens - before) * ((double)size / n);
+    } else {
+        e->other_bytes += (double)size;
+    }
+    return 0;
+}
+
+int source_estimate(const char *path, const struct tokenizer *tok, double *n_tokens,
+                    struct err *err)
+{
+    struct estimate e = {
+        .sink = {.document = estimate_document}, .tok = tok, .left = SOURCE_SAMPLES};
+
+    int rc = source_each_file(path, estimate_file, &e, err);
+    if (rc == 0 && e.other_bytes > 0.0)
+        e.n_tokens += e.other_bytes * (e.sampled_tokens / e.sampled_bytes); /* NaN: 0 / 0 */
+    *n_tokens = e.n_tokens;
+    return rc;
 }

@@ -22,6 +22,9 @@
 #define SOURCE_CUT_BYTES 4096u
 #define SOURCE_FILE_MAX  ((size_t)8 << 30)
 
+#define SOURCE_SAMPLE_BYTES ((size_t)1 << 18)
+#define SOURCE_SAMPLES      4
+
 /* The receiver of documents; embedded as the first member of a larger struct. */
 struct source_sink {
     int (*document)(struct source_sink *sink, const char *text, size_t len, struct err *err);
@@ -33,8 +36,20 @@ struct source_sink {
 /* Hands every document of path to the sink. ERR_NOT_FOUND, ERR_SYNTAX (file and line named), and
  * what the sink says. */
 int source_visit(const char *path, struct source_sink *sink, struct err *err) MUST_CHECK;
+/* Calls file() for a file, or in sorted order for each file below a folder, until one returns an
+ * error. ERR_NOT_FOUND for what is neither. */
+int source_each_file(const char *path,
+                     int (*file)(void *ctx, const char *path, int64_t size, struct err *err),
+                     void *ctx, struct err *err) MUST_CHECK;
 /* Bytes of the files that source_visit() would read; 0 when there are none. */
 int64_t source_bytes(const char *path);
+
+/* Tokens of all documents at a path, found without reading it whole: of shards what their headers
+ * say; of text the first SOURCE_SAMPLE_BYTES of a file, of SOURCE_SAMPLES files at most, tokenised,
+ * and the rest taken to be like them. NaN where nothing could be sampled. Errors as
+ * source_visit()'s. */
+int source_estimate(const char *path, const struct tokenizer *tok, double *n_tokens,
+                    struct err *err) MUST_CHECK;
 
 /* Appends every document of path to c. ERR_NOT_FOUND, ERR_SYNTAX (file and line named), ERR_CORRUPT
  * ... */

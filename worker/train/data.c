@@ -122,25 +122,26 @@ static int open_tokenizer(const struct worker_task *task, const struct train_opt
     return rc;
 }
 
-void train_data_check_tokenizer(const struct worker_task *task, const struct train_options *opt,
-                                struct param_faults *faults)
+struct tokenizer *train_data_tokenizer(const struct worker_task *task,
+                                       const struct train_options *opt, struct param_faults *faults)
 {
     struct tokenizer *tok = NULL;
-    struct task_data entry;
+    struct task_data entry = {0};
     struct params p;
     struct err err = {0};
+    const bool bytes = strcmp(opt->tokenizer, TOKENIZER_BYTES) == 0;
 
     params_init(&p, NULL, faults);
-    if (strcmp(opt->tokenizer, TOKENIZER_BYTES) == 0 ||
-        task_find_data(task, opt->tokenizer, &entry, &err) < 0 ||
-        file_kind_at(entry.path) == FILE_ABSENT)
-        return;
-    int rc = tokenizer_open(entry.path, &tok, &err);
-    if (rc < 0)
+    if (!bytes && (task_find_data(task, opt->tokenizer, &entry, &err) < 0 ||
+                   file_kind_at(entry.path) == FILE_ABSENT))
+        return NULL;
+    if (tokenizer_open(bytes ? opt->tokenizer : entry.path, &tok, &err) < 0) {
         params_fault(&p, "tokenizer", "%s", err.msg);
-    else if (check_vocab(opt, tok, &err) < 0)
+        return NULL;
+    }
+    if (!bytes && check_vocab(opt, tok, &err) < 0)
         params_fault(&p, "vocab", "%s", err.msg);
-    tokenizer_free(tok);
+    return tok;
 }
 
 int train_data_load(const struct worker_task *task, const struct train_options *opt,

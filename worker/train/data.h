@@ -55,9 +55,11 @@ struct train_data {
  * more tokens than the model. data is to be released on error too. */
 int train_data_load(const struct worker_task *task, const struct train_options *opt,
                     struct train_data *data, struct err *err) MUST_CHECK;
-/* A fault when the tokenizer that the options name is there and would not do. */
-void train_data_check_tokenizer(const struct worker_task *task, const struct train_options *opt,
-                                struct param_faults *faults);
+/* The tokenizer that the options name, without verifying its digest; NULL where it is not there. A
+ * fault, too, where it would not do. The caller frees it. */
+struct tokenizer *train_data_tokenizer(const struct worker_task *task,
+                                       const struct train_options *opt,
+                                       struct param_faults *faults);
 void train_data_release(struct train_data *data);
 
 /* The context tokens of training sequence `slot` and what follows each. */

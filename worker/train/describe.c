@@ -1,8 +1,8 @@
 /*
  * --describe and --count: everything that follows from parameters alone. It reads no data but sizes
- * of files, a tokenizer and the header of a starting model, so it is fast enough for every cell of
- * a plan. Checks are in the order in which a run would fail, and each needs those before it to have
- * passed.
+ * of files, a sample of each source, a tokenizer and the header of a starting model, so it is fast
+ * enough for every cell of a plan. Checks are in the order in which a run would fail, and each
+ * needs those before it to have passed.
  */
 #include <math.h>
 
@@ -10,6 +10,7 @@
 #include "base/json/json.h"
 #include "worker/nn/gemm.h"
 #include "worker/report/describe.h"
+#include "worker/train/budget.h"
 #include "worker/train/initial_model.h"
 #include "worker/train/memory.h"
 #include "worker/train/train.h"
@@ -56,6 +57,20 @@ static void describe_facts(const struct worker_task *task, const struct train_op
                                                (task_flops_per_second(task) * task->threads));
 }
 
+static void add_fact(void *ctx, const char *name, double value)
+{
+    description_fact(ctx, name, value);
+}
+
+static void describe_budget(const struct worker_task *task, const struct train_options *opt,
+                            const struct tokenizer *tok, struct description *d)
+{
+    struct data_budget b;
+
+    budget_of_files(task, opt, tok, &b);
+    budget_facts(&b, opt, add_fact, d);
+}
+
 /* A model that cannot be read is a fault of the parameter that names it. */
 static void check_start(const struct worker_task *task, const struct train_options *opt,
                         struct param_faults *faults)
@@ -75,13 +90,14 @@ int train_describe(const struct worker_task *task, FILE *out, struct err *err)
     struct train_options opt;
     struct description d;
     struct memory_need need = {0};
+    struct tokenizer *tok = NULL;
 
     description_init(&d);
     train_options_read(task, &opt, &faults);
     if (faults.n == 0)
         check_start(task, &opt, &faults);
     if (faults.n == 0)
-        train_data_check_tokenizer(task, &opt, &faults);
+        tok = train_data_tokenizer(task, &opt, &faults);
     if (faults.n == 0) {
         /* Against the task's limit alone: this need not be the machine that will run it. */
         memory_need_of(&opt, memory_corpus_of_files(task, &opt), task->threads, &need);
@@ -90,6 +106,7 @@ int train_describe(const struct worker_task *task, FILE *out, struct err *err)
     if (faults.n == 0) {
         train_result_metric_names(&opt, add_metric, &d);
         describe_facts(task, &opt, &need, &d);
+        describe_budget(task, &opt, tok, &d);
         if (opt.products == PRODUCTS_OPENBLAS && gemm_is_narrow())
             description_note(
                 &d, "OpenBLAS's core here is of AVX2 and the processor has AVX-512: about half the "
@@ -99,6 +116,7 @@ int train_describe(const struct worker_task *task, FILE *out, struct err *err)
     int rc = description_print(&d, &faults, out, err);
     description_release(&d);
     param_faults_release(&faults);
+    tokenizer_free(tok);
     return rc;
 }
 

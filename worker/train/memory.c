@@ -1,18 +1,16 @@
 /*
  * The trainer's buffers are counted by the functions that allocate them (trainer_bytes(),
  * run_bytes()), so the estimate follows the code. Tokens are estimated from file sizes before the
- * data is read, and counted afterwards: a shard's header says how wide its tokens are, text in a
- * trained vocabulary is taken at BYTES_PER_TOKEN.
+ * data is read, and counted afterwards: a shard's header has their number, text in a trained
+ * vocabulary is taken at BYTES_PER_TOKEN.
  */
 #include "worker/train/memory.h"
 
-#include <fcntl.h>
 #include <math.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/files/file.h"
 #include "worker/data/shard.h"
+#include "worker/data/source.h"
 #include "worker/nn/threads.h"
 #include "worker/train/checkpoint/checkpoint_image.h"
 #include "worker/train/data.h"
@@ -21,68 +19,35 @@
 #define ALLOWANCE       0.03   /* of the trainer: what the allocator rounds up */
 #define THREAD_BYTES    0x1p24 /* BLAS's buffers of each further one */
 #define BYTES_PER_TOKEN 4.0    /* of text, in a trained vocabulary: a low guess of its tokens */
-#define DEPTH_MAX       16
 
-/* Of a packed shard: what its header says a token takes; 0 of anything else. */
-static uint32_t shard_token_bytes(const char *path)
+/* What a corpus takes in tokens, file by file. */
+struct token_count {
+    bool bytes; /* each is a token */
+    double tokens;
+};
+
+static int count_file(void *ctx, const char *path, int64_t size, struct err *err)
 {
-    unsigned char head[16] = {0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct token_count *c = ctx;
+    double tokens = c->bytes ? (double)size : (double)size / BYTES_PER_TOKEN;
 
-    if (fd < 0)
-        return 0;
-    ssize_t n = read(fd, head, sizeof(head));
-    (void)close(fd);
-    if (n != (ssize_t)sizeof(head) || memcmp(head, SHARD_MAGIC, sizeof(SHARD_MAGIC) - 1) != 0)
-        return 0;
-    return head[12] == 4 ? 4 : 2;
-}
-
-static double tokens_of_file(const char *path, double size, bool bytes)
-{
-    uint32_t per_token = shard_token_bytes(path);
-
-    if (per_token > 0)
-        return size / per_token;
-    return bytes ? size : size / BYTES_PER_TOKEN;
-}
-
-/* Tokens of a file or of all files below a folder. */
-static double tokens_of(const char *path, bool bytes, int depth)
-{
-    struct name_list list = {0};
-    struct err ignored;
-    struct stat st;
-    double sum = 0.0;
-
-    if (stat(path, &st) != 0)
-        return 0.0;
-    if (S_ISREG(st.st_mode))
-        return tokens_of_file(path, (double)st.st_size, bytes);
-    if (!S_ISDIR(st.st_mode) || depth == DEPTH_MAX)
-        return 0.0;
-    (void)!dir_list(path, &list, &ignored);
-    for (size_t i = 0; i < list.n; i++) {
-        char *inner = path_join(path, list.names[i]);
-        sum += tokens_of(inner, bytes, depth + 1);
-        free(inner);
-    }
-    name_list_release(&list);
-    return sum;
+    (void)err;
+    (void)shard_count(path, &tokens);
+    c->tokens += tokens;
+    return 0;
 }
 
 double memory_corpus_of_files(const struct worker_task *task, const struct train_options *opt)
 {
-    bool bytes = strcmp(opt->tokenizer, TOKENIZER_BYTES) == 0;
-    double tokens = 0.0;
+    struct token_count c = {.bytes = strcmp(opt->tokenizer, TOKENIZER_BYTES) == 0};
 
     for (size_t i = 0; i < opt->n_mix; i++) {
         struct task_data entry;
         struct err ignored;
         if (task_find_data(task, opt->mix[i].name, &entry, &ignored) == 0)
-            tokens += tokens_of(entry.path, bytes, 0);
+            (void)!source_each_file(entry.path, count_file, &c, &ignored);
     }
-    return tokens * sizeof(uint32_t);
+    return c.tokens * sizeof(uint32_t);
 }
 
 double memory_corpus_of_data(const struct train_data *data)

@@ -16,6 +16,7 @@
 #include "worker/nn/cpu.h"
 #include "worker/nn/product/product.h"
 #include "worker/report/result.h"
+#include "worker/train/budget.h"
 
 #define TRAIN_LOSS_TAIL 0.1 /* of the steps */
 
@@ -193,8 +194,14 @@ static void put_router(const struct trainer *t, struct worker_result *r)
         put_layers(t, from, r);
 }
 
+static void put_fact(void *ctx, const char *name, double value)
+{
+    result_fact(ctx, name, value);
+}
+
 static void put_facts(const struct trainer *t, struct worker_result *r)
 {
+    struct data_budget budget;
     const struct model_config *cfg = &t->opt->model;
     double tokens = (double)t->step * (double)t->opt->batch_tokens;
 
@@ -206,6 +213,8 @@ static void put_facts(const struct trainer *t, struct worker_result *r)
     result_fact(r, "steps", (double)t->step);
     if (cfg->experts > 0)
         result_fact(r, "tokens_per_expert", tokens * cfg->top_k / cfg->experts);
+    budget_of_data(t->data, tokens, &budget);
+    budget_facts(&budget, t->opt, put_fact, r);
     result_fact(r, "step_seconds", median_seconds(t));
     result_fact(r, "tokens_per_second", (double)t->opt->batch_tokens / median_seconds(t));
     put_router(t, r);

@@ -15,7 +15,7 @@
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
 
-#define FACTS_MAX       ((size_t)24)
+#define FACTS_MAX       ((size_t)40)
 #define CONDITIONS_WIDE ((size_t)6) /* up to so many different ones stand as columns */
 
 struct fact_row {
@@ -65,9 +65,15 @@ static struct fact_row *fact_add(struct contract_facts *k, struct arena *a,
 /* Facts of the model that check's table has under names of its own. */
 static bool is_in_check(const char *fact)
 {
-    static const char *const names[] = {"params_total", "params_active",     "active_ffn",
-                                        "tokens",       "tokens_per_expert", "flops_per_token",
-                                        "steps"};
+    static const char *const names[] = {"params_total",
+                                        "params_active",
+                                        "active_ffn",
+                                        "tokens",
+                                        "tokens_per_expert",
+                                        "flops_per_token",
+                                        "steps",
+                                        "passes",
+                                        "unique_tokens_per_expert"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         if (strcmp(fact, names[i]) == 0) {
             return true;
