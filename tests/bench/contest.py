@@ -26,6 +26,13 @@ class Broken(Exception):
     """A contestant did not do its work; the message says which and why."""
 
 
+def require_finite(who, what, values):
+    """What computes nonsense is broken, however fast it is."""
+    for value in values:
+        if not math.isfinite(value):
+            raise Broken(f"{who}: {what} is {value}")
+
+
 def environment(threads, choices=None):
     """Of a contestant: nothing inherited that chooses kernels or threads, only `choices`."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(CHOICES)}
@@ -94,10 +101,13 @@ class Ours:
 
     def turn(self, steps):
         seen = self.finish(self.start(steps))
-        return {"train": seen["tokens_per_second"]["median"], "wall": seen["wall_tokens_per_second"]["median"],
+        turn = {"train": seen["tokens_per_second"]["median"], "wall": seen["wall_tokens_per_second"]["median"],
                 "forward": seen["forward_tokens_per_second"]["median"],
                 "peak": seen["peak_rss_bytes"],
                 **{k: seen[k] for k in ("share_of_peak", "products_share_of_peak", "peak_gflops", "gflops") if k in seen}}
+        for key, value in turn.items():
+            require_finite("prereg-train --bench", key, [value])
+        return turn
 
     def close(self):
         pass
@@ -126,6 +136,7 @@ class Peer:
         self.clock = "processor" if threads == 1 else "wall"
         self.about = self.read()
         # A fresh model knows nothing: every token is as likely as any other.
+        require_finite("PyTorch", "the first loss", [self.about["first_loss"]])
         if abs(self.about["first_loss"] - math.log(shape["vocab"])) > 0.3:
             raise Broken(f"PyTorch's first loss is {self.about['first_loss']}, not ln {shape['vocab']}")
 
@@ -150,6 +161,7 @@ class Peer:
         memory = self.ask("memory")
         self.ask("forward 1")
         forward = self.ask(f"forward {steps}")
+        require_finite("PyTorch", "a loss", train["losses"] + forward["losses"])
         return {"train": self.tokens / statistics.median(train[self.clock]),
                 "wall": self.tokens / statistics.median(train["wall"]),
                 "forward": self.tokens / statistics.median(forward[self.clock]),
