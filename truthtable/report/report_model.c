@@ -153,6 +153,9 @@ static void read_tasks(struct report_model *m, const char *folder)
             char *task_folder = path_join(cell_folder, p->stages[s].name);
             read_result(m, task_folder, c * p->n_stages + s);
             curves_read_task(&m->curves, &m->arena, task_folder, c, s);
+            if (m->results[c * p->n_stages + s] != NULL) {
+                router_courses_add(&m->routers, task_folder, m->results[c * p->n_stages + s], c, s);
+            }
             free(task_folder);
         }
         free(cell_folder);
@@ -269,6 +272,7 @@ void report_model_release(struct report_model *m)
         free(m->results);
     }
     curves_release(&m->curves);
+    router_courses_release(&m->routers);
     cJSON_Delete(m->verdict);
     cJSON_Delete(m->provenance);
     cJSON_Delete(m->imported);

@@ -27,6 +27,7 @@
 #include "truthtable/evidence/evidence.h"
 #include "truthtable/report/report_acts.h"
 #include "truthtable/report/report_trust.h"
+#include "truthtable/report/router_course.h"
 
 struct curve { /* one quantity over the steps of one task, attempts joined */
     size_t cell;
@@ -65,6 +66,7 @@ struct report_model {
     const cJSON **gates; /* of verdict.json by measure * n_cells + cell; NULL: none */
     bool *row_fires;     /* [row], by verdict.json */
     struct curve_set curves;
+    struct router_courses routers;
     struct report_acts acts; /* of an executed program */
 };
 

@@ -1,9 +1,10 @@
 /*
- * The report's figures, drawn with svg.h: dot plots with error bars, curves, and a bar of shares.
- * Each fits its axes to the finite values it is given, and draws nothing for the others; colours
- * are the style sheet's classes s0..s7 (with dash patterns d0..d3 in line plots), so no
- * figure relies on colour alone. Up to 32 series of a line plot differ in color or dashes, twice as
- * many as have a legend; beyond that only the tooltips tell them apart. All pointers are borrowed.
+ * The report's figures, drawn with svg.h: dot plots with error bars, curves, heat maps of loads,
+ * and a bar of shares. Each fits its axes to the finite values it is given, and draws nothing for
+ * the others; colours are the style sheet's classes s0..s7 (with dash patterns d0..d3 in line
+ * plots), so no figure relies on colour alone. Up to 32 series of a line plot differ in color or
+ * dashes, twice as many as have a legend; beyond that only the tooltips tell them apart. All
+ * pointers are borrowed.
  */
 #ifndef TRUTHTABLE_REPORT_DOCUMENT_PLOT_H
 #define TRUTHTABLE_REPORT_DOCUMENT_PLOT_H
@@ -84,6 +85,21 @@ struct plot_shares {
     size_t n_shares;
 };
 
+struct plot_panel { /* one block of rows of a heat map: the experts of a layer */
+    const char *label;
+    const double *loads; /* [row][column], 1: even; not finite: blank */
+    size_t n_rows;
+};
+
+struct plot_heat {
+    struct plot_head head;
+    const double *xs; /* [column], increasing */
+    size_t n_columns;
+    const struct plot_panel *panels;
+    size_t n_panels;
+};
+
+void plot_heat(struct strbuf *out, const struct plot_heat *plot);
 void plot_dots(struct strbuf *out, const struct plot_dots *plot);
 void plot_lines(struct strbuf *out, const struct plot_lines *plot);
 void plot_shares(struct strbuf *out, const struct plot_shares *plot);

@@ -8,6 +8,7 @@
 
 #include "base/xalloc.h"
 #include "truthtable/report/document/fmt.h"
+#include "truthtable/report/sections/figures_router.h"
 #include "truthtable/report/sections/row_columns.h"
 #include "truthtable/report/sections/sections.h"
 #include "truthtable/report/verdict_words.h"
@@ -190,6 +191,7 @@ static void add_stage(struct doc *d, const struct report_model *m, size_t stage,
                       "could be fitted to.",
                       constant);
     }
+    figures_router(d, m, stage);
 }
 
 /* Every stage is asked, since any worker may report such facts. */

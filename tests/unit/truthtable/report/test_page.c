@@ -234,12 +234,30 @@ static void draw_shares(struct strbuf *out)
     plot_shares(out, &plot);
 }
 
+/* Every class of load, a blank, and rows that need less height than there is. */
+static void draw_heat(struct strbuf *out)
+{
+    static const double xs[] = {1, 50, 100, 150, 200, 250, 300, 350};
+    static const double loads[] = {0, 0.4, 0.7, 1, 1.4, 1.9, 2.5, (double)NAN,
+                                   1, 1,   1,   1, 1,   1,   0,   0};
+    static const struct plot_panel panels[] = {{"layer <0>", loads, 2}, {"layer 1", loads + 8, 1}};
+    struct plot_heat plot = {.head = {"i", "Load", "Desc", "step", NULL},
+                             .xs = xs,
+                             .n_columns = 8,
+                             .panels = panels,
+                             .n_panels = 2};
+    plot_heat(out, &plot);
+}
+
 static void test_drawings_are_as_they_were(void **state)
 {
     static const struct {
         const char *golden;
         void (*draw)(struct strbuf *out);
-    } cases[] = {{"dots.svg", draw_dots}, {"lines.svg", draw_lines}, {"shares.svg", draw_shares}};
+    } cases[] = {{"dots.svg", draw_dots},
+                 {"lines.svg", draw_lines},
+                 {"shares.svg", draw_shares},
+                 {"heat.svg", draw_heat}};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CHECK_ROW("%s", cases[i].golden);
@@ -334,6 +352,7 @@ static void test_drawings_of_nothing(void **state)
     struct plot_head head = {"e", "Empty", "Nothing", "x", "y"};
     plot_dots(&out, &(struct plot_dots){.head = head, .band_from = (double)NAN});
     plot_lines(&out, &(struct plot_lines){.head = head});
+    plot_heat(&out, &(struct plot_heat){.head = head});
     plot_shares(&out, &(struct plot_shares){.head = head});
     assert_balanced(out.buf);
     assert_null(strstr(out.buf, "nan"));

@@ -216,6 +216,59 @@ static void test_what_is_too_much_is_counted(void **state)
     free(folder);
 }
 
+/* A course of two samples for a mixture with so many layers and experts, all of them even. */
+static struct router_course even_course(size_t cell, int n_layers, int n_experts)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct router_course c;
+    struct err err = {0};
+    strbuf_adds(&text, "step,layer,router_effective");
+    for (int e = 0; e < n_experts; e++) {
+        strbuf_addf(&text, ",share_%d", e);
+    }
+    for (int i = 0; i < 2 * n_layers; i++) {
+        strbuf_addf(&text, "\n%d,%d,%d", 1 + i / n_layers, i % n_layers, n_experts);
+        for (int e = 0; e < n_experts; e++) {
+            strbuf_addf(&text, ",%.7g", 1.0 / n_experts);
+        }
+    }
+    if (router_course_parse(text.buf, text.len, &c, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    strbuf_release(&text);
+    c.cell = cell;
+    return c;
+}
+
+/* The first cell of every condition: more of them than are drawn, and one more than rows have. */
+static void test_routers_are_drawn(void **state)
+{
+    struct report_model m;
+    (void)state;
+    char *folder = make("routers");
+    read_model(&m, folder);
+    m.routers.n_unread = 1;
+    for (size_t c = 0; c < m.program->n_cells; c++) {
+        ARRAY_GROW(m.routers.items, m.routers.n, m.routers.cap);
+        m.routers.items[m.routers.n++] = even_course(c, c == 0 ? 9 : 1, c == 0 ? 40 : 4);
+    }
+    struct page page = render(&m);
+    static const char *const says[] = {
+        "Load of the experts of ",
+        "Neighbours among the 40 experts share 32 rows. Of 9 layers 6 are shown.",
+        "Effective number of experts during train",
+        "Dead experts, under 1 % of an even share during train",
+        ">even share</text>",
+        "1 router.csv is not what the results say, and left out.",
+        "class=\"heat h3\""};
+    for (size_t i = 0; i < ARRAY_LEN(says); i++) {
+        assert_says(&page.html, says[i]);
+    }
+    page_release(&page);
+    report_model_release(&m);
+    free(folder);
+}
+
 static void test_without_instruments_the_page_is_whole(void **state)
 {
     static const struct {
@@ -491,6 +544,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_kind_of_instrument_is_shown),
         cmocka_unit_test(test_what_is_too_much_is_counted),
+        cmocka_unit_test(test_routers_are_drawn),
         cmocka_unit_test(test_without_instruments_the_page_is_whole),
         cmocka_unit_test(test_a_file_of_another_hand_breaks_nothing),
         cmocka_unit_test(test_amendments_are_told_value_by_value),
