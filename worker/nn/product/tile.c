@@ -23,10 +23,20 @@
 #include <arm_neon.h>
 #endif
 
-#ifdef __clang__
-#define UNROLLED _Pragma("unroll")
+/* Sanitized builds define TILE_SHARED. With their checks the copies of a block, 150 in all, take a
+ * minute to compile; there, a set has one block, which gets its sizes as arguments. */
+#if defined(TILE_SHARED) && defined(__clang__)
+#define TILE_COPIED __attribute__((noinline))
+#define UNROLLED
+#elif defined(TILE_SHARED)
+#define TILE_COPIED __attribute__((noinline, noclone))
+#define UNROLLED
+#elif defined(__clang__)
+#define TILE_COPIED inline __attribute__((always_inline))
+#define UNROLLED    _Pragma("unroll")
 #else
-#define UNROLLED _Pragma("GCC unroll 16")
+#define TILE_COPIED inline __attribute__((always_inline))
+#define UNROLLED    _Pragma("GCC unroll 16")
 #endif
 
 #define LINE (64 / sizeof(real)) /* numbers in a cache line */

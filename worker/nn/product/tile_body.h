@@ -15,10 +15,10 @@
 
 /* rows <= TILE_ROWS, wide <= TILE_WIDE and plain are constants wherever this is inlined, so the
  * loops over them unroll and `sum` stays in registers. plain: A's rows are read along k. */
-TILE_TARGET static inline __attribute__((always_inline)) void
-TILE_NAME(block)(real *restrict c, size_t ldc, enum tile_chain chain, struct tile_view a,
-                 struct tile_panel b, const size_t rows, const size_t wide, const bool plain,
-                 size_t k)
+TILE_TARGET static TILE_COPIED void TILE_NAME(block)(real *restrict c, size_t ldc,
+                                                     enum tile_chain chain, struct tile_view a,
+                                                     struct tile_panel b, const size_t rows,
+                                                     const size_t wide, const bool plain, size_t k)
 {
     const size_t row = plain ? a.row : 1, col = plain ? 1 : a.col;
     TILE_VEC sum[TILE_ROWS][TILE_WIDE], from[TILE_WIDE];
@@ -67,9 +67,10 @@ TILE_NAME(block)(real *restrict c, size_t ldc, enum tile_chain chain, struct til
 #define TILE_CASE(n)                                                                               \
     case n: TILE_NAME(block)(c, ldc, chain, a, b, n, wide, plain, k); break
 
-TILE_TARGET static inline __attribute__((always_inline)) void
-TILE_NAME(rows)(real *restrict c, size_t ldc, enum tile_chain chain, struct tile_view a,
-                struct tile_panel b, size_t rows, const size_t wide, const bool plain, size_t k)
+TILE_TARGET static TILE_COPIED void TILE_NAME(rows)(real *restrict c, size_t ldc,
+                                                    enum tile_chain chain, struct tile_view a,
+                                                    struct tile_panel b, size_t rows,
+                                                    const size_t wide, const bool plain, size_t k)
 {
     for (; rows >= TILE_ROWS; rows -= TILE_ROWS) {
         TILE_NAME(block)(c, ldc, chain, a, b, TILE_ROWS, wide, plain, k);
@@ -88,9 +89,10 @@ TILE_NAME(rows)(real *restrict c, size_t ldc, enum tile_chain chain, struct tile
 
 #undef TILE_CASE
 
-TILE_TARGET static inline __attribute__((always_inline)) void
-TILE_NAME(columns)(real *restrict c, size_t ldc, enum tile_chain chain, struct tile_view a,
-                   struct tile_panel b, size_t rows, size_t cols, const bool plain, size_t k)
+TILE_TARGET static TILE_COPIED void TILE_NAME(columns)(real *restrict c, size_t ldc,
+                                                       enum tile_chain chain, struct tile_view a,
+                                                       struct tile_panel b, size_t rows,
+                                                       size_t cols, const bool plain, size_t k)
 {
     for (; cols >= TILE_WIDE * TILE_LANES; cols -= TILE_WIDE * TILE_LANES) {
         TILE_NAME(rows)(c, ldc, chain, a, b, rows, TILE_WIDE, plain, k);
