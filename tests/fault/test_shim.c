@@ -26,7 +26,7 @@
 #include "tests/unit/check.h"
 
 #define SHIM     TEST_BIN_DIR "/prereg-shim"
-#define PATIENCE 15000
+#define PATIENCE 120000
 #define MIB      ((int64_t)1024 * 1024)
 
 extern char **environ;

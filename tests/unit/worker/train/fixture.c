@@ -195,7 +195,7 @@ struct attempt_end fixture_run_unwanted(const char *folder)
 static void wait_for(const char *folder, pid_t pid, const char *text, int times)
 {
     for (int ms = 0; fixture_events_count(folder, text) < times; ms++) {
-        if (ms > 30000) {
+        if (ms > 300000) {
             (void)kill(pid, SIGKILL);
             fail_msg("%s never said %s %d times", folder, text, times);
         }
