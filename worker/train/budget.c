@@ -24,7 +24,7 @@ static double tokens_at(const char *path, const struct tokenizer *tok)
 void budget_of_files(const struct worker_task *task, const struct train_options *opt,
                      const struct tokenizer *tok, struct data_budget *out)
 {
-    double tokens = (double)opt->steps * (double)opt->batch_tokens;
+    double tokens = (double)train_options_end(opt) * (double)opt->batch_tokens;
 
     *out = (struct data_budget){.n = opt->n_mix};
     for (size_t i = 0; i < out->n; i++) {

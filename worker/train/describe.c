@@ -11,6 +11,7 @@
 #include "worker/nn/gemm.h"
 #include "worker/report/describe.h"
 #include "worker/train/budget.h"
+#include "worker/train/checkpoint/earlier_run.h"
 #include "worker/train/initial_model.h"
 #include "worker/train/memory.h"
 #include "worker/train/train.h"
@@ -39,11 +40,13 @@ static void describe_facts(const struct worker_task *task, const struct train_op
 {
     const struct model_config *cfg = &opt->model;
     double total = (double)model_config_total(cfg), flops = model_config_flops_per_token(cfg);
-    double tokens = (double)opt->steps * (double)opt->batch_tokens;
+    double steps = (double)train_options_end(opt);
+    double copies = CHECKPOINTS_ON_DISK + (opt->left_out > 0 ? 1.0 : 0.0);
+    double tokens = steps * (double)opt->batch_tokens;
 
     describe_counts(cfg, d);
     description_fact(d, "tokens", tokens);
-    description_fact(d, "steps", (double)opt->steps);
+    description_fact(d, "steps", steps);
     if (cfg->experts > 0)
         description_fact(d, "tokens_per_expert", tokens * cfg->top_k / cfg->experts);
     if (opt->solved) {
@@ -52,7 +55,7 @@ static void describe_facts(const struct worker_task *task, const struct train_op
     }
     description_fact(d, "memory_bytes", memory_most(need));
     description_fact(d, "memory_least_bytes", memory_least(need));
-    description_fact(d, "disk_bytes", sizeof(real) * total * (3.0 * CHECKPOINTS_ON_DISK + 1.0));
+    description_fact(d, "disk_bytes", sizeof(real) * total * (3.0 * copies + 1.0));
     description_seconds(d, START_SECONDS + flops * train_options_work(opt) /
                                                (task_flops_per_second(task) * task->threads));
 }
@@ -72,13 +75,17 @@ static void describe_budget(const struct worker_task *task, const struct train_o
 }
 
 /* A model that cannot be read is a fault of the parameter that names it. */
-static void check_start(const struct worker_task *task, const struct train_options *opt,
+static void check_start(const struct worker_task *task, struct train_options *opt,
                         struct param_faults *faults)
 {
+    const size_t before = faults->n;
     struct params p;
     struct err err;
 
-    if (initial_model_check(task, opt, faults, &err) == 0)
+    if (initial_model_check(task, opt, faults, &err) == 0 && faults->n == before &&
+        earlier_run_check(task, opt, faults, &err) == 0)
+        return;
+    if (faults->n > before)
         return;
     params_init(&p, NULL, faults);
     params_fault(&p, "init", "%s", err.msg);
@@ -132,7 +139,8 @@ static void count_horizon(struct params *p, const struct model_config *cfg, stru
     train_options_read_horizon(p, &opt);
     if (p->faults->n > 0)
         return;
-    double steps = (double)horizon_steps(&opt.horizon, cfg, opt.batch_tokens);
+    double steps =
+        (double)horizon_end(&opt.horizon, horizon_steps(&opt.horizon, cfg, opt.batch_tokens));
     double tokens = steps * (double)opt.batch_tokens;
     description_fact(d, "steps", steps);
     description_fact(d, "tokens", tokens);

@@ -54,15 +54,18 @@ void health_release(struct health *h)
     *h = (struct health){0};
 }
 
+static void stats_clear(struct router_stats *s, size_t experts)
+{
+    memset(s->counts, 0, experts * sizeof(*s->counts));
+    memset(s->p_sum, 0, experts * sizeof(*s->p_sum));
+    s->z_sum = 0.0;
+    s->tokens = 0;
+}
+
 void health_begin_step(struct health *h)
 {
-    for (size_t i = 0; i < h->layers && h->experts > 0; i++) {
-        struct router_stats *s = &h->step[i];
-        memset(s->counts, 0, h->experts * sizeof(*s->counts));
-        memset(s->p_sum, 0, h->experts * sizeof(*s->p_sum));
-        s->z_sum = 0.0;
-        s->tokens = 0;
-    }
+    for (size_t i = 0; i < h->layers && h->experts > 0; i++)
+        stats_clear(&h->step[i], h->experts);
 }
 
 /* Loss-free balancing: the bias of an expert under the mean load rises by the rate, over it falls.
@@ -128,7 +131,7 @@ void health_end_step(struct health *h, struct weights *w, real *m, real *v,
                      const struct train_options *opt, int64_t step)
 {
     bool look = opt->reset_dead_experts > 0 && (step + 1) % opt->reset_dead_experts == 0;
-    bool in_window = step >= health_window_begin(opt->steps);
+    bool in_window = step >= horizon_tail_begin(train_options_end(opt));
 
     for (size_t i = (size_t)w->cfg.dense_layers; i < h->layers && h->experts > 0; i++) {
         if (opt->bias_update_rate > 0.0)
@@ -173,13 +176,6 @@ static void add_mean(struct health_facts *mean, const struct health_facts *f, do
     mean->z += f->z / n_layers;
 }
 
-int64_t health_window_begin(int64_t steps)
-{
-    int64_t begin = horizon_fraction(steps, 1.0 - HEALTH_WINDOW);
-
-    return begin < steps ? begin : steps - 1;
-}
-
 /* Layers weigh the same, whatever their load. */
 bool health_facts(const struct health *h, const struct model_config *cfg, struct health_facts *out)
 {
@@ -194,6 +190,12 @@ bool health_facts(const struct health *h, const struct model_config *cfg, struct
         add_mean(out, &f, n_layers);
     }
     return true;
+}
+
+void health_clear_window(struct health *h)
+{
+    for (size_t i = 0; i < h->layers && h->experts > 0; i++)
+        stats_clear(&h->window[i], h->experts);
 }
 
 void health_put(const struct health *h, cJSON *obj)

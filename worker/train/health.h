@@ -18,14 +18,13 @@
 #include "worker/nn/router.h"
 #include "worker/train/options.h"
 
-#define HEALTH_WINDOW 0.1  /* of the steps */
-#define DEAD_SHARE    0.01 /* of a fair share */
+#define DEAD_SHARE 0.01 /* of a fair share */
 
 struct health {
     size_t layers;
     size_t experts;
     struct router_stats *step;   /* (layers) this step's; layers without a mixture stay zero */
-    struct router_stats *window; /* (layers) since HEALTH_WINDOW before the end */
+    struct router_stats *window; /* (layers) since HORIZON_TAIL before the end */
     uint64_t *since_reset;       /* (layers, E) assignments since the last check for dead experts */
     int64_t kills;
 };
@@ -68,8 +67,9 @@ bool health_facts(const struct health *h, const struct model_config *cfg, struct
 
 /* Of one layer's sums, which hold at least one token. */
 void health_layer_facts(const struct router_stats *s, size_t experts, struct health_facts *out);
-/* The step from which on (from 0) the facts count. */
-int64_t health_window_begin(int64_t steps);
+
+/* Of a run that goes on beyond the end for which the window was summed. */
+void health_clear_window(struct health *h);
 
 /* For the checkpoint. */
 void health_put(const struct health *h, cJSON *obj);

@@ -16,6 +16,7 @@
 #define TARGET_EVALUATIONS 50   /* by default a target is checked this often */
 #define MIX_TOLERANCE      1e-6
 #define BACKWARD_FACTOR    3.0  /* training costs three times a forward pass */
+#define STOP_MIN           1e-9 /* of the horizon */
 #define TRY_VAL_TOKENS     4096 /* of a source, in a try */
 
 static const char *const CONTRACTS[CONTRACT_NR] = {"fixed", "active", "total"};
@@ -38,6 +39,7 @@ void train_options_read_horizon(struct params *p, struct train_options *opt)
     params_require(&h, fixed ? "tokens" : "ratio");
     opt->horizon.tokens = params_int(&h, "tokens", 1, TOKENS_MAX, 1);
     opt->horizon.ratio = params_number(&h, "ratio", 1e-6, 1e9, 1.0);
+    opt->horizon.stop = params_number(&h, "stop", STOP_MIN, 1.0, 1.0);
     if (params_has(&h, fixed ? "ratio" : "tokens"))
         params_fault(&h, fixed ? "ratio" : "tokens", "does not go with contract \"%s\"",
                      CONTRACTS[opt->horizon.contract]);
@@ -133,11 +135,24 @@ static void read_tokenizer(struct params *p, const struct worker_task *task,
     }
 }
 
+/* init = "name": weights alone; init = { run = "name" }: all of a run's state. */
 static void read_init(struct params *p, const struct worker_task *task, struct train_options *opt)
 {
-    opt->init = params_string(p, "init", NULL);
-    if (opt->init != NULL)
-        check_source(p, task, "init", opt->init);
+    const cJSON *value = params_value(p, "init");
+    struct params run;
+
+    if (!cJSON_IsObject(value)) {
+        opt->init = params_string(p, "init", NULL);
+        if (opt->init != NULL)
+            check_source(p, task, "init", opt->init);
+        return;
+    }
+    params_init_table(&run, p, "init");
+    params_require(&run, "run");
+    opt->init_run = params_string(&run, "run", NULL);
+    if (opt->init_run != NULL)
+        check_source(&run, task, "run", opt->init_run);
+    params_finish(&run);
 }
 
 /* Fractions of the horizon at which the validation loss becomes a metric. */
@@ -226,6 +241,27 @@ static void read_evaluation(struct params *p, struct train_options *opt)
     read_marks(p, opt);
 }
 
+/* Where the run ends, and whether what is asked of it comes before that. */
+static void derive_end(struct params *p, struct train_options *opt)
+{
+    int64_t end = horizon_end(&opt->horizon, opt->steps);
+
+    if (end < 1)
+        params_fault(p, "horizon.stop", "%g of %lld steps is less than one step", opt->horizon.stop,
+                     (long long)opt->steps);
+    /* Their facts are about the last tenth, and a later run could not get back its first part. */
+    if (opt->model.experts > 0 && end < opt->steps && end > horizon_tail_begin(opt->steps))
+        params_fault(p, "horizon.stop",
+                     "with experts at most %g, or 1: the routers' facts are about the last tenth "
+                     "of the steps",
+                     1.0 - HORIZON_TAIL);
+    for (size_t i = 0; i < opt->n_marks; i++)
+        if (horizon_fraction(opt->steps, opt->marks[i]) > end)
+            params_fault(p, "marks", "%g is after horizon.stop = %g", opt->marks[i],
+                         opt->horizon.stop);
+    opt->left_out = opt->steps - end;
+}
+
 /* What follows from the rest: sequences a step, steps, how often to look for the target. */
 static void derive(struct params *p, struct train_options *opt)
 {
@@ -249,6 +285,7 @@ static void derive(struct params *p, struct train_options *opt)
                      horizon_tokens(&opt->horizon, &opt->model), (long long)opt->batch_tokens);
     if (opt->steps > INT32_MAX)
         params_fault(p, "horizon", "%lld steps", (long long)opt->steps);
+    derive_end(p, opt);
     if (opt->has_target && opt->eval_every == 0)
         opt->eval_every = opt->steps > TARGET_EVALUATIONS ? opt->steps / TARGET_EVALUATIONS : 1;
 }
@@ -257,10 +294,11 @@ static void derive(struct params *p, struct train_options *opt)
 double train_options_work(const struct train_options *opt)
 {
     double evaluations = 1.0 + (double)opt->n_marks;
+    int64_t steps = train_options_end(opt) - opt->first_step;
 
     if (opt->eval_every > 0)
-        evaluations += (double)(opt->steps / opt->eval_every);
-    return (double)opt->steps * (double)opt->batch_tokens +
+        evaluations += (double)(steps / opt->eval_every);
+    return (double)steps * (double)opt->batch_tokens +
            evaluations * (double)opt->n_mix * (double)opt->val_tokens / BACKWARD_FACTOR;
 }
 
@@ -270,8 +308,9 @@ static void cut_for_try(const struct worker_task *task, struct train_options *op
     const int64_t least = opt->model.context > TRY_VAL_TOKENS ? opt->model.context : TRY_VAL_TOKENS;
 
     opt->whole_work = train_options_work(opt);
-    if (opt->steps > task->try_steps)
-        opt->steps = task->try_steps;
+    opt->steps =
+        train_options_end(opt) < task->try_steps ? train_options_end(opt) : task->try_steps;
+    opt->left_out = 0;
     if (opt->val_tokens > least)
         opt->val_tokens = least;
     opt->tried_work = train_options_work(opt);

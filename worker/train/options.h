@@ -33,10 +33,13 @@ struct train_options {
     int64_t batch_tokens;
     int64_t micro_batch;   /* sequences of one forward and backward pass */
     int64_t steps;         /* of the whole horizon, >= 1; of a try: as many as it makes */
+    int64_t left_out;      /* of these, those after horizon.stop: another run's */
+    int64_t first_step;    /* done by the earlier run that this one continues; else 0 */
     double tried_work;     /* of a try, in tokens trained on: what it does, */
     double whole_work;     /* and what the whole would be; 0: not a try */
     const char *tokenizer; /* "bytes", or a name of the task's data */
     const char *init; /* the name of the task's data that holds the starting weights; NULL: drawn */
+    const char *init_run; /* the name of the task's data that holds the run to continue, or NULL */
     struct mix_part mix[MIX_MAX];
     size_t n_mix;
     uint64_t seed;
@@ -77,6 +80,12 @@ void train_options_read(const struct worker_task *task, struct train_options *op
 /* The parameter `products` alone, before the rest is checked: what is not a known name counts as
  * the default. */
 enum product_kind train_options_products(const struct worker_task *task);
+
+/* The steps after which the run ends. */
+static inline int64_t train_options_end(const struct train_options *opt)
+{
+    return opt->steps - opt->left_out;
+}
 
 /* What the run costs, in tokens trained on: steps, and evaluations at a third of that. */
 double train_options_work(const struct train_options *opt);

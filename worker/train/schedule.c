@@ -41,6 +41,18 @@ int64_t horizon_fraction(int64_t steps, double fraction)
     return (int64_t)llround(fraction * (double)steps);
 }
 
+int64_t horizon_tail_begin(int64_t steps)
+{
+    int64_t begin = horizon_fraction(steps, 1.0 - HORIZON_TAIL);
+
+    return begin < steps ? begin : steps - 1;
+}
+
+int64_t horizon_end(const struct horizon *h, int64_t steps)
+{
+    return h->stop > 0.0 && h->stop < 1.0 ? horizon_fraction(steps, h->stop) : steps;
+}
+
 /* 1 at t = 0, floor at t = 1 */
 static double cosine(double floor_, double t)
 {

@@ -11,6 +11,8 @@
 
 #include "worker/model/config.h"
 
+#define HORIZON_TAIL 0.1 /* of the steps: what the routers' facts are about */
+
 enum contract { CONTRACT_FIXED, CONTRACT_ACTIVE, CONTRACT_TOTAL, CONTRACT_NR };
 enum schedule_kind { SCHEDULE_COSINE, SCHEDULE_WSD, SCHEDULE_CONSTANT, SCHEDULE_NR };
 
@@ -18,6 +20,7 @@ struct horizon {
     enum contract contract;
     int64_t tokens; /* CONTRACT_FIXED */
     double ratio;   /* the others: tokens per parameter */
+    double stop;    /* the run ends at this fraction of the steps; 0 or 1: at the last one */
 };
 
 struct schedule {
@@ -34,6 +37,11 @@ int64_t horizon_steps(const struct horizon *h, const struct model_config *cfg,
                       int64_t batch_tokens);
 /* The step at a fraction of the horizon, rounded to nearest. */
 int64_t horizon_fraction(int64_t steps, double fraction);
+
+/* The first step (from 0) of the tail. */
+int64_t horizon_tail_begin(int64_t steps);
+/* The steps of `steps` that a run makes: up to the stop. */
+int64_t horizon_end(const struct horizon *h, int64_t steps);
 
 /* The factor on the peak rate at step 0 .. steps - 1. */
 double schedule_factor(const struct schedule *s, int64_t step, int64_t steps);

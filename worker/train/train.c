@@ -20,6 +20,7 @@
 #include "worker/report/result.h"
 #include "worker/report/stop.h"
 #include "worker/train/checkpoint/checkpoint_schedule.h"
+#include "worker/train/checkpoint/earlier_run.h"
 #include "worker/train/evaluate.h"
 #include "worker/train/initial_model.h"
 #include "worker/train/log_line.h"
@@ -42,6 +43,7 @@ struct training_attempt {
     double seconds;               /* of the steps and evaluations of this attempt */
     struct train_evaluation last; /* at last_step */
     int64_t last_step;            /* -1: none */
+    bool run_written;             /* for a later run to continue */
     bool loss_curve;              /* of the steps' losses is reported */
 };
 
@@ -64,6 +66,8 @@ static int read_options(struct training_attempt *a, struct err *err)
     train_options_read(a->task, &a->opt, &faults);
     if (faults.n == 0)
         rc = initial_model_check(a->task, &a->opt, &faults, err);
+    if (rc == 0 && faults.n == 0)
+        rc = earlier_run_check(a->task, &a->opt, &faults, err);
     if (rc < 0)
         return rc;
     if (faults.n == 0) {
@@ -87,6 +91,17 @@ static int check_memory(const struct training_attempt *a, bool *copies, struct e
     return say_faults(&faults, err);
 }
 
+/* Begins where the run of init.run ended. */
+static int continue_earlier(struct training_attempt *a, struct err *err)
+{
+    int rc = earlier_run_load(&a->trainer, a->task, &a->schedule.run, err);
+
+    if (rc == 0)
+        events_note(&a->events, "continues the run \"%s\" after its step %lld", a->opt.init_run,
+                    (long long)a->trainer.step);
+    return rc;
+}
+
 /* Continues from the newest checkpoint, if any, and starts the schedule's clock. */
 static int resume(struct training_attempt *a, struct err *err)
 {
@@ -99,6 +114,8 @@ static int resume(struct training_attempt *a, struct err *err)
     int rc = checkpoint_resume(&a->trainer, a->task, &a->schedule.run, &a->events, &found, err);
     if (rc == 0 && found)
         events_resumed(&a->events, a->trainer.step);
+    if (rc == 0 && !found && a->opt.init_run != NULL)
+        rc = continue_earlier(a, err);
     checkpoint_schedule_begin(&a->schedule);
     return rc;
 }
@@ -135,6 +152,8 @@ static int set_up(struct training_attempt *a, struct err *err)
         (rc = check_memory(a, &copies, err)) == 0 &&
         (rc = trainer_init(&a->trainer, &a->opt, &a->data, err)) == 0)
         rc = initial_model_load(a->task, &a->data, &a->trainer, err);
+    if (rc == 0)
+        rc = earlier_run_verify(a->task, &a->opt, &a->data, err);
     if (rc < 0)
         return rc;
     if (!copies)
@@ -154,7 +173,7 @@ static bool evaluation_is_due(const struct training_attempt *a)
     for (size_t i = 0; i < opt->n_marks; i++)
         if (t->marks[i].n < 0 && horizon_fraction(opt->steps, opt->marks[i]) == t->step)
             return true;
-    if (t->step == opt->steps)
+    if (t->step == train_options_end(opt))
         return true;
     return opt->eval_every > 0 && t->step > 0 && t->step > t->evaluated_step &&
            t->step % opt->eval_every == 0;
@@ -202,7 +221,7 @@ static bool is_finished(const struct training_attempt *a)
 {
     const struct trainer *t = &a->trainer;
 
-    if (t->step == a->opt.steps)
+    if (t->step == train_options_end(&a->opt))
         return true;
     return a->opt.stop_at_target && t->target_step >= 0 && t->step >= t->target_step;
 }
@@ -235,9 +254,9 @@ static int one_step(struct training_attempt *a, struct err *err)
         router_log_after(&t->router, t->run, &t->w, t->health.step, t->step);
         router_log_say(&t->router, t->step, &a->events);
     }
-    if (a->loss_curve && (t->step % every == 0 || t->step == a->opt.steps))
+    if (a->loss_curve && (t->step % every == 0 || t->step == train_options_end(&a->opt)))
         events_point(&a->events, t->step, "loss", loss);
-    events_progress(&a->events, t->step, a->opt.steps, "step");
+    events_progress(&a->events, t->step, train_options_end(&a->opt), "step");
     log_line_step(&a->said, t->step, loss);
     return events_result(&a->events, err);
 }
@@ -257,19 +276,41 @@ static void show_progress(struct training_attempt *a)
         progress_set(&a->shown, (double)((a->trainer.step - a->first_step) * a->opt.batch_tokens));
 }
 
+/* The run ends before its horizon does. Its state is kept before the evaluation at its end, which
+ * an uninterrupted run need not make. */
+static bool run_is_due(const struct training_attempt *a)
+{
+    return a->opt.left_out > 0 && !a->run_written && a->trainer.step == train_options_end(&a->opt);
+}
+
+static int write_run(struct training_attempt *a, struct err *err)
+{
+    events_section(&a->events, SECTION_CHECKPOINT);
+    int rc = earlier_run_write(&a->trainer, &a->schedule.run, err);
+    a->run_written = rc == 0;
+    return rc;
+}
+
 static int make_steps(struct training_attempt *a, struct err *err)
 {
+    const int64_t end = train_options_end(&a->opt);
+
     a->first_step = a->trainer.step;
     progress_start(&a->shown, "tokens", PROGRESS_THINGS,
-                   (double)((a->opt.steps - a->trainer.step) * a->opt.batch_tokens));
+                   (double)((end - a->trainer.step) * a->opt.batch_tokens));
     a->said = (struct log_line){.silent = a->events.fd < 0,
                                 .sealed = a->task->sealed,
-                                .steps = a->opt.steps,
+                                .steps = end,
                                 .batch_tokens = a->opt.batch_tokens};
     log_line_start(&a->said, a->trainer.step);
     for (;;) {
         if (stop_asked())
             return stop(a, err);
+        if (run_is_due(a)) {
+            int rc = write_run(a, err);
+            if (rc < 0)
+                return rc;
+        }
         if (evaluation_is_due(a) && a->last_step != a->trainer.step) {
             int rc = evaluate(a, err);
             if (rc == ERR_BUSY)
@@ -283,7 +324,7 @@ static int make_steps(struct training_attempt *a, struct err *err)
         if (rc < 0)
             return rc;
         show_progress(a);
-        if (a->trainer.step < a->opt.steps)
+        if (a->trainer.step < end)
             checkpoint_schedule_look(&a->schedule);
     }
 }

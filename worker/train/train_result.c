@@ -17,6 +17,7 @@
 #include "worker/nn/product/product.h"
 #include "worker/report/result.h"
 #include "worker/train/budget.h"
+#include "worker/train/checkpoint/earlier_run.h"
 
 #define TRAIN_LOSS_TAIL 0.1 /* of the steps */
 
@@ -170,10 +171,10 @@ static void put_no_health(const char *why, struct worker_result *r)
         result_fact_null(r, HEALTH_NAMES[i], why);
 }
 
-/* The routers' facts over the last HEALTH_WINDOW of the steps, means first. */
+/* The routers' facts over the last HORIZON_TAIL of the steps, means first. */
 static void put_router(const struct trainer *t, struct worker_result *r)
 {
-    int64_t from = health_window_begin(t->opt->steps);
+    int64_t from = horizon_tail_begin(train_options_end(t->opt));
     struct health_facts f;
     bool known = health_facts(&t->health, &t->opt->model, &f);
 
@@ -276,12 +277,16 @@ int train_result_write(const struct trainer *t, const struct train_evaluation *l
         result_read(&r, t->data->sources[i].name, &t->data->sources[i].read);
     if (t->opt->init != NULL)
         result_read(&r, t->opt->init, &t->data->init);
+    if (t->opt->init_run != NULL)
+        result_read(&r, t->opt->init_run, &t->data->init);
     if (!digest_is_zero(&t->data->tokenizer_read))
         result_read(&r, t->opt->tokenizer, &t->data->tokenizer_read);
     if (t->opt->whole_work > 0.0)
         result_try(&r, t->opt->tried_work, t->opt->whole_work, seconds);
     /* Artifacts must exist before the result that names them. */
     int rc = save_model(t, &r, err);
+    if (rc == 0 && t->opt->left_out > 0 && t->step == train_options_end(t->opt))
+        rc = earlier_run_artifacts(&r, err);
     /* Now that saving has had its memory: the peak is one of the facts. */
     const struct worker_environment env = train_environment(task->threads);
     result_fact_sheet(&r, &env);

@@ -175,6 +175,8 @@ static int write_manifest(const struct checkpoint_run *run, const char *folder, 
     json_put_string(obj, "key", hex);
     json_put_string(obj, "products", run->products);
     json_put_int(obj, "threads", run->threads);
+    if (run->identity != NULL)
+        json_put(obj, CHECKPOINT_IDENTITY, json_copy(run->identity));
     json_put(obj, "files", files);
     int rc = json_write_file(path, obj, 0644, err); /* syncs the folder too */
     cJSON_Delete(obj);
@@ -250,6 +252,14 @@ static int put_in_place(const char *from, const char *to, int64_t step, struct e
         return rc;
     remove_older(step);
     return 0;
+}
+
+int checkpoint_write_to(const struct checkpoint_image *img, const struct checkpoint_run *run,
+                        const char *folder, struct err *err)
+{
+    int rc = fill(img, run, folder, err);
+
+    return rc < 0 ? err_wrap(err, "%s", folder) : 0;
 }
 
 int checkpoint_write(const struct checkpoint_image *img, const struct checkpoint_run *run,

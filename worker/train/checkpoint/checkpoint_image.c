@@ -22,7 +22,7 @@ void checkpoint_image_blobs(const struct trainer *t, int64_t step,
 {
     size_t n = t->w.table.n_params;
 
-    out[0] = (struct image_blob){
+    out[IMAGE_WEIGHTS] = (struct image_blob){
         "weights.bin", {t->w.params, t->w.route_bias}, {n, weights_n_bias(&t->w.cfg)}};
     out[1] = (struct image_blob){"moment1.bin", {t->m}, {n}};
     out[2] = (struct image_blob){"moment2.bin", {t->v}, {n}};

@@ -11,8 +11,9 @@
 #include "base/strbuf.h"
 #include "worker/train/trainer.h"
 
-#define IMAGE_BLOBS 5
-#define IMAGE_PARTS 2
+#define IMAGE_BLOBS   5
+#define IMAGE_PARTS   2
+#define IMAGE_WEIGHTS 0 /* the blob of the parameters */
 
 /* One file of floats: up to two arrays, one after the other. */
 struct image_blob {
@@ -49,6 +50,8 @@ double checkpoint_image_bytes(const struct train_options *opt);
 
 /* Replaces what `out` held. */
 int checkpoint_state_text(const struct trainer *t, struct strbuf *out, struct err *err) MUST_CHECK;
+/* The record of the mark at a fraction in state.json's "marks" (or NULL), or NULL. */
+const cJSON *checkpoint_state_find_mark(const cJSON *marks, double at);
 int checkpoint_state_read(struct trainer *t, const char *path, struct err *err) MUST_CHECK;
 
 #endif

@@ -19,8 +19,6 @@
 #include "worker/train/checkpoint/checkpoint.h"
 #include "worker/train/checkpoint/checkpoint_image.h"
 
-#define MANIFEST_MAX 65536u
-
 struct checkpoint_candidate {
     char *path;
     int64_t step;
@@ -116,7 +114,7 @@ static int read_manifest(const char *folder, struct manifest *m, struct err *err
     char *path = path_join(folder, CHECKPOINT_MANIFEST);
 
     *m = (struct manifest){0};
-    int rc = json_read_file(path, MANIFEST_MAX, &m->json, err);
+    int rc = json_read_file(path, CHECKPOINT_MANIFEST_MAX, &m->json, err);
     free(path);
     if (rc < 0 ||
         (rc = json_get_int(m->json, "preregd_checkpoint", CHECKPOINT_VERSION, CHECKPOINT_VERSION,
@@ -196,6 +194,17 @@ static void add_maker(struct trainer *t, char *us)
     free(us);
 }
 
+static int load_and_check(struct trainer *t, const char *folder, int64_t step, struct err *err)
+{
+    char *us = xstrdup(t->made_by);
+    int rc = load(t, folder, step, err);
+
+    add_maker(t, us);
+    if (rc == 0 && trainer_check_finite(t, "the checkpoint cannot be resumed", err) < 0)
+        rc = err->code = ERR_CORRUPT; /* bad input, not a divergence of ours */
+    return rc;
+}
+
 /* 1: loaded; 0: skipped, with the reason in err; negative: refused. */
 static int try_candidate(struct trainer *t, const struct checkpoint_run *run, const char *folder,
                          struct err *err)
@@ -212,17 +221,13 @@ static int try_candidate(struct trainer *t, const struct checkpoint_run *run, co
         (void)err_set(err, ERR_CORRUPT, "of another run");
         goto out;
     }
-    if (m.step > t->opt->steps) {
+    if (m.step > train_options_end(t->opt)) {
         (void)err_set(err, ERR_CORRUPT, "past the horizon");
         goto out;
     }
     if (!t->opt->resume_any_core && (taken = check_machine(&m, run, folder, err)) != 0)
         goto out;
-    char *us = xstrdup(t->made_by);
-    rc = load(t, folder, m.step, err);
-    add_maker(t, us);
-    if (rc == 0 && trainer_check_finite(t, "the checkpoint cannot be resumed", err) < 0)
-        rc = err->code = ERR_CORRUPT; /* bad input, not a divergence of ours */
+    rc = load_and_check(t, folder, m.step, err);
     /* Digests held, so what does not load now was never ours or the disk fails: not to be
      * skipped. */
     taken = rc < 0 ? rc : 1;
@@ -250,4 +255,51 @@ int checkpoint_resume(struct trainer *t, const struct worker_task *task,
         return err_wrap(err, "resume");
     *found = taken == 1;
     return 0;
+}
+
+/* What both runs read must be the same bytes. */
+static int check_data(const cJSON *manifest, const struct checkpoint_run *run, struct err *err)
+{
+    const cJSON *theirs = json_member(manifest, CHECKPOINT_IDENTITY), *ours = run->identity, *d;
+
+    theirs = theirs == NULL ? NULL : json_member(theirs, CHECKPOINT_RUN_DATA);
+    ours = json_member(ours, CHECKPOINT_RUN_DATA);
+    cJSON_ArrayForEach(d, ours)
+    {
+        const cJSON *other = theirs == NULL ? NULL : json_member(theirs, d->string);
+        if (other == NULL || !json_equal(d, other))
+            return err_set(err, ERR_CORRUPT, "data \"%s\" is not what the earlier run read",
+                           d->string);
+    }
+    return 0;
+}
+
+static int load_weights(struct trainer *t, const char *folder, int64_t step, struct err *err)
+{
+    struct image_blob blobs[IMAGE_BLOBS];
+
+    checkpoint_image_blobs(t, step, blobs);
+    return read_blob(folder, &blobs[IMAGE_WEIGHTS], err);
+}
+
+int checkpoint_continue(struct trainer *t, const char *folder, const struct checkpoint_run *run,
+                        bool weights_only, struct err *err)
+{
+    struct manifest m;
+
+    int rc = read_manifest(folder, &m, err);
+    if (rc < 0 || (rc = check_data(m.json, run, err)) < 0 ||
+        (!t->opt->resume_any_core && (rc = check_machine(&m, run, folder, err)) < 0))
+        goto out;
+    if (weights_only) {
+        rc = load_weights(t, folder, 0, err);
+        goto out;
+    }
+    rc = load_and_check(t, folder, m.step, err);
+    /* Until then the whole run sums nothing; the earlier one summed for its own end. */
+    if (rc == 0 && t->step <= horizon_tail_begin(train_options_end(t->opt)))
+        health_clear_window(&t->health);
+out:
+    cJSON_Delete(m.json);
+    return rc;
 }

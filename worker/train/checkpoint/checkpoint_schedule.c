@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "worker/nn/product/product.h"
+#include "worker/train/checkpoint/earlier_run.h"
 
 #define WRITE_RATE     2e8 /* bytes a second assumed of the first checkpoint */
 #define FIRST_OVERHEAD 0.02
@@ -23,6 +24,7 @@ void checkpoint_schedule_init(struct checkpoint_schedule *k, const struct worker
         .key = checkpoint_key(task, t->data),
         .threads = t->opt->products == PRODUCTS_OPENBLAS ? task->threads : 0,
         .products = product_text(),
+        .identity = earlier_run_identity(task, t->opt, t->data),
     };
     k->cost = checkpoint_image_bytes(t->opt) / WRITE_RATE + FIRST_OVERHEAD;
     checkpoint_writer_init(&k->writer);
@@ -44,6 +46,7 @@ void checkpoint_schedule_release(struct checkpoint_schedule *k)
         return;
     checkpoint_schedule_finish(k);
     checkpoint_writer_release(&k->writer);
+    cJSON_Delete(k->run.identity);
     *k = (struct checkpoint_schedule){0};
 }
 

@@ -3,14 +3,12 @@
  * health, who made it. JSON keeps doubles exactly, so a resumed run reads back the same bits; a
  * standard error that is not a number is null.
  */
-#include "worker/train/checkpoint/checkpoint_image.h"
+#include "worker/train/checkpoint/checkpoint.h"
 
 #include <math.h>
 
 #include "base/json/json.h"
 #include "base/xalloc.h"
-
-#define STATE_JSON_MAX (256u << 20)
 
 static cJSON *put_marks(const struct trainer *t)
 {
@@ -18,6 +16,7 @@ static cJSON *put_marks(const struct trainer *t)
 
     for (size_t i = 0; i < t->opt->n_marks; i++) {
         cJSON *m = json_object();
+        json_put_number(m, "at", t->opt->marks[i]);
         json_put_number(m, "loss", t->marks[i].loss);
         json_put_number(m, "se", t->marks[i].se);
         json_put_int(m, "n", t->marks[i].n);
@@ -55,26 +54,38 @@ static int get_mark(const cJSON *m, struct val_loss *out, struct err *err)
     return json_get_int(m, "n", -1, JSON_INT_MAX, &out->n, err);
 }
 
+const cJSON *checkpoint_state_find_mark(const cJSON *marks, double at)
+{
+    const cJSON *m;
+
+    cJSON_ArrayForEach(m, marks)
+    {
+        const cJSON *v = json_member(m, "at");
+        if (cJSON_IsNumber(v) && v->valuedouble == at)
+            return m;
+    }
+    return NULL;
+}
+
 static int read_members(struct trainer *t, const cJSON *obj, struct err *err)
 {
-    const cJSON *marks = NULL, *health = NULL, *m;
+    const cJSON *marks = NULL, *health = NULL;
     const char *made_by = NULL;
-    size_t i = 0;
     int rc;
 
-    if ((rc = json_get_int(obj, "step", 1, t->opt->steps, &t->step, err)) < 0 ||
-        (rc = json_get_int(obj, "target_step", -1, t->opt->steps, &t->target_step, err)) < 0 ||
-        (rc = json_get_int(obj, "evaluated_step", -1, t->opt->steps, &t->evaluated_step, err)) <
-            0 ||
+    if ((rc = json_get_int(obj, "step", 1, train_options_end(t->opt), &t->step, err)) < 0 ||
+        (rc = json_get_int(obj, "target_step", -1, train_options_end(t->opt), &t->target_step,
+                           err)) < 0 ||
+        (rc = json_get_int(obj, "evaluated_step", -1, train_options_end(t->opt), &t->evaluated_step,
+                           err)) < 0 ||
         (rc = json_get_string(obj, "made_by", &made_by, err)) < 0 ||
         (rc = json_get_array(obj, "marks", &marks, err)) < 0 ||
         (rc = json_get_object(obj, "health", &health, err)) < 0)
         return rc;
-    if ((size_t)cJSON_GetArraySize(marks) != t->opt->n_marks)
-        return err_set(err, ERR_CORRUPT, "marks are of another program");
-    cJSON_ArrayForEach(m, marks)
-    {
-        rc = get_mark(m, &t->marks[i++], err);
+    /* Those of a continued run need not be this run's. */
+    for (size_t i = 0; i < t->opt->n_marks; i++) {
+        const cJSON *m = checkpoint_state_find_mark(marks, t->opt->marks[i]);
+        rc = m == NULL ? 0 : get_mark(m, &t->marks[i], err);
         if (rc < 0)
             return rc;
     }
@@ -87,7 +98,7 @@ int checkpoint_state_read(struct trainer *t, const char *path, struct err *err)
 {
     cJSON *obj = NULL;
 
-    int rc = json_read_file(path, STATE_JSON_MAX, &obj, err);
+    int rc = json_read_file(path, CHECKPOINT_STATE_MAX, &obj, err);
     if (rc == 0)
         rc = read_members(t, obj, err);
     cJSON_Delete(obj);

@@ -75,11 +75,19 @@ void fixture_forget(struct fixture *f)
     f->n_attempts = 0;
 }
 
+void fixture_forget_last(struct fixture *f)
+{
+    assert_true(f->n_attempts > 0 && f->n_apart < FIXTURE_ATTEMPTS_MAX);
+    f->apart[f->n_apart++] = f->attempts[--f->n_attempts];
+}
+
 int fixture_tear_down(void **state)
 {
     struct fixture *f = *state;
 
     fixture_forget(f);
+    for (size_t i = 0; i < f->n_apart; i++)
+        free(f->apart[i]);
     scratch_remove(f->folder);
     free(f->corpus);
     free(f->corpus_b);
@@ -108,6 +116,8 @@ const char *fixture_attempt(struct fixture *f, const cJSON *params, double check
     f->attempts[f->n_attempts++] = folder;
     json_put(data, "a", data_entry(f->corpus));
     json_put(data, "b", data_entry(f->corpus_b));
+    if (f->earlier != NULL)
+        json_put(data, "earlier", data_entry(f->earlier));
     json_put_int(task, "protocol", 1);
     json_put_string(task, "attempt", folder);
     json_put_int(task, "attempt_no", (int64_t)f->n_attempts);

@@ -16,10 +16,13 @@
 
 struct fixture {
     char *folder;
-    char *corpus;   /* a JSONL file */
-    char *corpus_b; /* a second source, plain text */
+    char *corpus;        /* a JSONL file */
+    char *corpus_b;      /* a second source, plain text */
+    const char *earlier; /* where data "earlier" is, or NULL: there is none */
     char *attempts[FIXTURE_ATTEMPTS_MAX];
     size_t n_attempts;
+    char *apart[FIXTURE_ATTEMPTS_MAX]; /* attempts that were put aside */
+    size_t n_apart;
 };
 
 /* How an attempt ended. */
@@ -34,6 +37,9 @@ int fixture_set_up(void **state);
 int fixture_tear_down(void **state);
 #define fixture_test(f) cmocka_unit_test_setup_teardown(f, fixture_set_up, fixture_tear_down)
 
+/* Keeps the newest attempt out of the "resume" of later ones; its folder stays, and its name is
+ * valid until the release. */
+void fixture_forget_last(struct fixture *f);
 /* Forgets the attempts so far (their folders stay until the release). */
 void fixture_forget(struct fixture *f);
 
