@@ -306,6 +306,71 @@ static void load_anchors(struct load *l, const struct toml_node *t)
     need_some(l, models);
 }
 
+static bool is_number(const struct toml_node *n)
+{
+    return n->kind == TOML_FLOAT || n->kind == TOML_INTEGER;
+}
+
+/* MEASURE = its place on the way, 1 the end. A metric NAME@F was measured at F. */
+static size_t check_mark(struct load *l, const struct toml_node *mark)
+{
+    size_t m = load_lookup_key(l, mark, names_measures(l->p));
+    if (!load_is(l, mark, TOML_FLOAT)) {
+        return m;
+    }
+    if (!(mark->real > 0 && mark->real <= 1)) {
+        load_error(l, mark, "%.15g is not a fraction of the horizon: above 0 and at most 1",
+                   mark->real);
+    }
+    const char *at = m == INDEX_NONE ? NULL : strrchr(l->p->measures[m].metric, '@');
+    double said = 0;
+    struct err unused = {0};
+    if (at != NULL && text_to_double(at + 1, &said, &unused) == 0 && said != mark->real) {
+        load_error(l, mark, "%s is measured at %s, not at %.15g", l->p->measures[m].metric_text,
+                   at + 1, mark->real);
+    }
+    return m;
+}
+
+/* { MEASURE = place }: two or more, each at a place of its own, better in one direction. */
+static void check_marks(struct load *l, const struct toml_node *marks)
+{
+    size_t first = INDEX_NONE;
+    if (!few_enough(l, marks, TERMS_MAX)) {
+        return;
+    }
+    if (marks->n_items < 2) {
+        load_error(l, marks, "a course needs two marks or more, as { early = 0.2, loss = 1.0 }");
+    }
+    for (size_t i = 0; i < marks->n_items; i++) {
+        const struct toml_node *mark = marks->items[i];
+        size_t m = check_mark(l, mark);
+        first = first == INDEX_NONE ? m : first;
+        if (m != INDEX_NONE &&
+            l->p->measures[m].lower_better != l->p->measures[first].lower_better) {
+            load_error_key(l, mark, "\"better\" of measure.%s differs from that of measure.%s",
+                           l->p->measures[m].name, l->p->measures[first].name);
+        }
+        for (size_t k = 0; k < i && is_number(mark); k++) {
+            if (is_number(marks->items[k]) && marks->items[k]->real == mark->real) {
+                load_error(l, mark, "the place of \"%.64s\" already", marks->items[k]->key);
+            }
+        }
+    }
+}
+
+/* {contrast, marks}: the contrast's gap over the marks of a run. */
+static void load_course(struct load *l, const struct toml_node *t)
+{
+    static const char *const keys[] = {"kind", "contrast", "marks", "discussion_only"};
+    load_check_keys(l, t, keys, ARRAY_LEN(keys));
+    check_two_arms(l, t);
+    const struct toml_node *marks = load_need(l, t, "marks", TOML_TABLE);
+    if (marks != NULL) {
+        check_marks(l, marks);
+    }
+}
+
 /* ---- the section ---- */
 
 /* An instrument named after a kind is of that kind unless it says otherwise. */
@@ -343,7 +408,8 @@ void load_instruments(struct load *l)
     static void (*const checks[INSTRUMENT_KIND_NR])(struct load *, const struct toml_node *) = {
         [INSTRUMENT_BAYES] = load_bayes,         [INSTRUMENT_MIXED] = load_mixed,
         [INSTRUMENT_CONNECTOR] = load_connector, [INSTRUMENT_ITEMS] = load_items,
-        [INSTRUMENT_ROUTER] = load_router,       [INSTRUMENT_ANCHORS] = load_anchors};
+        [INSTRUMENT_ROUTER] = load_router,       [INSTRUMENT_ANCHORS] = load_anchors,
+        [INSTRUMENT_COURSE] = load_course};
     struct plan_program *p = l->p;
     const struct toml_node *section = load_section(l, "instrument", TOML_TABLE, INSTRUMENTS_MAX);
     if (section == NULL) {

@@ -34,6 +34,11 @@ static const struct instrument_field ROUTER[] = {
 static const struct instrument_field ANCHORS[] = {
     {"min_difference", false}, {"max_difference", false}, {"max_abs", false}};
 
+static const struct instrument_field COURSE[] = {
+    {"widens", true},     {"narrows", true},       {"crosses", true},       {"slope", false},
+    {"slope_low", false}, {"slope_high", false},   {"first", false},        {"last", false},
+    {"crossing", false},  {"crossing_low", false}, {"crossing_high", false}};
+
 static const struct {
     const char *name;
     const struct instrument_field *fields;
@@ -45,6 +50,7 @@ static const struct {
     [INSTRUMENT_ITEMS] = {"items", ITEMS, ARRAY_LEN(ITEMS)},
     [INSTRUMENT_ROUTER] = {"router", ROUTER, ARRAY_LEN(ROUTER)},
     [INSTRUMENT_ANCHORS] = {"anchors", ANCHORS, ARRAY_LEN(ANCHORS)},
+    [INSTRUMENT_COURSE] = {"course", COURSE, ARRAY_LEN(COURSE)},
 };
 
 const char *const INSTRUMENT_ROUTER_FACTS[] = {

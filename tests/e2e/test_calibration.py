@@ -9,7 +9,7 @@ from lib import lab
 from lib.lab import ANY, INVALID, LOCK, OK, equal, expect
 
 PROGRAMS = os.path.join(lab.TOP, "ops/programs")
-PAPERS = (("below_the_floor", "below_the_floor/grid.toml"), ("active_vs_total", "active_vs_total/grid.toml"),
+PAPERS = (("below_the_floor", "below_the_floor/grid.toml"), ("active_vs_total", "active_vs_total/replay/grid.toml"),
           ("holding_fixed", "holding_fixed/replay/grid.toml"))
 
 
@@ -25,7 +25,7 @@ def test_imported(place):
     answer = place.ctl_json("calibration", *folders)
     rows = {r["program"]: r for r in answer["programs"]}
     equal({n: (r["status"], r["outcome"], r["history"]) for n, r in rows.items()},
-          {"below_the_floor": ("scored", "O4", "imported"), "active_vs_total": ("scored", "split", "imported"),
+          {"below_the_floor": ("scored", "O4", "imported"), "active_vs_total_published": ("scored", "split", "imported"),
            "holding_fixed_published": ("scored", "by_contract", "imported")}, "rows")
     equal({r["why"] for r in rows.values()}, {"locked at import: no pre-registration"}, "remarks")
     near(rows["below_the_floor"]["bits"], 2.5564, "bits of O4")

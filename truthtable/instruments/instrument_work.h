@@ -37,6 +37,7 @@ void instrument_connector(struct instrument_entry *t);
 void instrument_items(struct instrument_entry *t);
 void instrument_router(struct instrument_entry *t);
 void instrument_anchors(struct instrument_entry *t);
+void instrument_course(struct instrument_entry *t);
 /* Those that need no declaration, as members of an entry. */
 void instrument_margins(const struct work *w, cJSON *out);
 void instrument_dispersion(const struct work *w, cJSON *out);

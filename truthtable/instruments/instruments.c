@@ -123,7 +123,8 @@ static cJSON *declared_json(const struct work *w, size_t i, struct instrument_an
     static void (*const kinds[INSTRUMENT_KIND_NR])(struct instrument_entry *) = {
         [INSTRUMENT_BAYES] = instrument_bayes,         [INSTRUMENT_MIXED] = instrument_mixed,
         [INSTRUMENT_CONNECTOR] = instrument_connector, [INSTRUMENT_ITEMS] = instrument_items,
-        [INSTRUMENT_ROUTER] = instrument_router,       [INSTRUMENT_ANCHORS] = instrument_anchors};
+        [INSTRUMENT_ROUTER] = instrument_router,       [INSTRUMENT_ANCHORS] = instrument_anchors,
+        [INSTRUMENT_COURSE] = instrument_course};
     const struct plan_instrument *spec = &w->p->instruments[i];
     struct instrument_entry t = {.w = w, .spec = spec, .kind = instrument_kind_find(spec->kind)};
     t.json = json_object();

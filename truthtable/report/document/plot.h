@@ -62,6 +62,9 @@ struct plot_curve {
     const double *ys;
     size_t n;
     const char *tooltip;
+    const double *lows; /* of a band about the line, as `highs`; NULL: none; not finite: a gap */
+    const double *highs;
+    bool dots; /* a dot at each point, with a bar over its band */
 };
 
 struct plot_lines {
@@ -70,6 +73,7 @@ struct plot_lines {
     size_t n_curves;
     const char *const *names; /* of the series, for the legend */
     size_t n_names;
+    bool zero; /* a line at 0, which the axis then includes */
 };
 
 struct plot_share {

@@ -19,6 +19,7 @@
 #define SWATCH       22.0
 #define COLORS       ((size_t)8) /* classes s0..s7 and d0..d3 of the style sheet */
 #define DASHES       ((size_t)4)
+#define DOT_RADIUS   3.2
 #define POINTS_MAX   ((size_t)300) /* of a line: more would be finer than a pixel */
 
 struct line_drawing {
@@ -74,6 +75,12 @@ static double legend(struct line_drawing *d, const struct plot_lines *plot, bool
     return y + 6;
 }
 
+/* Whether the band has both ends at a point. */
+static bool has_band(const struct plot_curve *c, size_t k)
+{
+    return c->lows != NULL && isfinite(c->xs[k]) && isfinite(c->lows[k]) && isfinite(c->highs[k]);
+}
+
 /* Both axes over all points; the legend's height shifts the drawing down. */
 static void fit(struct line_drawing *d, const struct plot_lines *plot)
 {
@@ -86,7 +93,14 @@ static void fit(struct line_drawing *d, const struct plot_lines *plot)
                 axis_see(&d->x, c->xs[k]);
                 axis_see(&d->y, c->ys[k]);
             }
+            if (has_band(c, k)) {
+                axis_see(&d->y, c->lows[k]);
+                axis_see(&d->y, c->highs[k]);
+            }
         }
+    }
+    if (plot->zero) {
+        axis_see(&d->y, 0);
     }
     d->left = 62;
     d->top = legend(d, plot, false) + 8;
@@ -114,6 +128,10 @@ static void draw_axes(struct line_drawing *d, const struct plot_lines *plot)
         svg_text(&d->svg, "tick", SVG_MIDDLE, (struct svg_point){at, d->base + 16},
                  axis_tick_text(&d->x, &d->arena, tick));
     }
+    if (plot->zero) {
+        svg_line(&d->svg, "rule", (struct svg_point){d->left, axis_place(&d->y, 0)},
+                 (struct svg_point){PLOT_WIDTH - RIGHT, axis_place(&d->y, 0)});
+    }
     svg_line(&d->svg, "axis", (struct svg_point){d->left, d->base},
              (struct svg_point){PLOT_WIDTH - RIGHT, d->base});
     svg_text(&d->svg, "axis-title", SVG_MIDDLE,
@@ -121,6 +139,46 @@ static void draw_axes(struct line_drawing *d, const struct plot_lines *plot)
              plot->head.x_title);
     svg_text(&d->svg, "axis-title y-title", SVG_MIDDLE,
              (struct svg_point){-(d->top + d->base) / 2, 14}, plot->head.y_title);
+}
+
+/* The band between each two neighboring points that have one. */
+static void draw_band(struct line_drawing *d, const struct plot_curve *c)
+{
+    char cls[32];
+    series_class(cls, sizeof(cls), c->series);
+    svg_group_open(&d->svg, cls, NULL);
+    for (size_t k = 0; k + 1 < c->n; k++) {
+        if (has_band(c, k) && has_band(c, k + 1)) {
+            double from = axis_place(&d->x, c->xs[k]);
+            double to = axis_place(&d->x, c->xs[k + 1]);
+            const struct svg_point corners[] = {{from, axis_place(&d->y, c->lows[k])},
+                                                {to, axis_place(&d->y, c->lows[k + 1])},
+                                                {to, axis_place(&d->y, c->highs[k + 1])},
+                                                {from, axis_place(&d->y, c->highs[k])}};
+            svg_polygon(&d->svg, "spread", corners, ARRAY_LEN(corners));
+        }
+    }
+    svg_group_close(&d->svg);
+}
+
+/* A dot for each point, and its bar: a point without neighbors has neither line nor band. */
+static void draw_dots(struct line_drawing *d, const struct plot_curve *c)
+{
+    char cls[32];
+    series_class(cls, sizeof(cls), c->series);
+    svg_group_open(&d->svg, cls, c->tooltip);
+    for (size_t k = 0; k < c->n; k++) {
+        double x = axis_place(&d->x, c->xs[k]);
+        if (has_band(c, k)) {
+            svg_line(&d->svg, "bar", (struct svg_point){x, axis_place(&d->y, c->lows[k])},
+                     (struct svg_point){x, axis_place(&d->y, c->highs[k])});
+        }
+        if (isfinite(c->xs[k]) && isfinite(c->ys[k])) {
+            svg_circle(&d->svg, "dot", (struct svg_point){x, axis_place(&d->y, c->ys[k])},
+                       DOT_RADIUS);
+        }
+    }
+    svg_group_close(&d->svg);
 }
 
 /* Every k-th point and the last; a value that is not finite breaks the line. */
@@ -147,7 +205,7 @@ static void draw_curve(struct line_drawing *d, const struct plot_curve *c)
     free(points);
 }
 
-/* Axes, legend, thin lines, strong lines. */
+/* Axes, legend, bands, thin lines, strong lines, dots. */
 void plot_lines(struct strbuf *out, const struct plot_lines *plot)
 {
     struct line_drawing d;
@@ -162,11 +220,21 @@ void plot_lines(struct strbuf *out, const struct plot_lines *plot)
                                 .height = d.base + BOTTOM});
     draw_axes(&d, plot);
     (void)legend(&d, plot, true);
+    for (size_t i = 0; i < plot->n_curves; i++) {
+        if (plot->curves[i].lows != NULL) {
+            draw_band(&d, &plot->curves[i]);
+        }
+    }
     for (int strong = 0; strong <= 1; strong++) {
         for (size_t i = 0; i < plot->n_curves; i++) {
             if (plot->curves[i].strong == (strong == 1)) {
                 draw_curve(&d, &plot->curves[i]);
             }
+        }
+    }
+    for (size_t i = 0; i < plot->n_curves; i++) {
+        if (plot->curves[i].dots) {
+            draw_dots(&d, &plot->curves[i]);
         }
     }
     svg_close(&d.svg);

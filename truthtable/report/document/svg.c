@@ -169,12 +169,13 @@ void svg_circle(struct svg *s, const char *cls, struct svg_point at, double r)
 }
 
 /* No points, no element. */
-void svg_polyline(struct svg *s, const char *cls, const struct svg_point *points, size_t n)
+static void add_points(struct svg *s, const char *tag, const char *cls,
+                       const struct svg_point *points, size_t n)
 {
     if (n == 0) {
         return;
     }
-    add_tag(s, "polyline", cls);
+    add_tag(s, tag, cls);
     strbuf_adds(s->out, " points=\"");
     for (size_t i = 0; i < n; i++) {
         if (i > 0) {
@@ -185,6 +186,16 @@ void svg_polyline(struct svg *s, const char *cls, const struct svg_point *points
         add_number(s->out, points[i].y);
     }
     strbuf_adds(s->out, "\"/>\n");
+}
+
+void svg_polyline(struct svg *s, const char *cls, const struct svg_point *points, size_t n)
+{
+    add_points(s, "polyline", cls, points, n);
+}
+
+void svg_polygon(struct svg *s, const char *cls, const struct svg_point *points, size_t n)
+{
+    add_points(s, "polygon", cls, points, n);
 }
 
 /* The anchor says which part of the text is at the point. */

@@ -42,6 +42,8 @@ void svg_line(struct svg *s, const char *cls, struct svg_point a, struct svg_poi
 void svg_rect(struct svg *s, const char *cls, struct svg_point at, struct svg_point size);
 void svg_circle(struct svg *s, const char *cls, struct svg_point at, double r);
 void svg_polyline(struct svg *s, const char *cls, const struct svg_point *points, size_t n);
+/* Closed and filled. */
+void svg_polygon(struct svg *s, const char *cls, const struct svg_point *points, size_t n);
 void svg_text(struct svg *s, const char *cls, enum svg_anchor anchor, struct svg_point at,
               const char *text);
 

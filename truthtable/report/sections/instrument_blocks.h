@@ -13,6 +13,7 @@
 void show_anchors(struct doc *d, const struct report_model *m, const cJSON *instrument);
 void show_bayes(struct doc *d, const struct report_model *m, const cJSON *instrument);
 void show_connector(struct doc *d, const struct report_model *m, const cJSON *instrument);
+void show_course(struct doc *d, const struct report_model *m, const cJSON *instrument);
 void show_detectable(struct doc *d, const struct report_model *m, const cJSON *instrument);
 void show_dispersion(struct doc *d, const struct report_model *m, const cJSON *instrument);
 void show_items(struct doc *d, const struct report_model *m, const cJSON *instrument);

@@ -22,6 +22,7 @@ static const struct instrument_kind_row {
     {"apparatus", "Apparatus check", NULL}, /* its table is under Apparatus */
     {"bayes", "Bayes factors", show_bayes},
     {"connector", "Connector: on which rung the gap shows", show_connector},
+    {"course", "Course of a gap over the run", show_course},
     {"detectable", "Detectable differences", show_detectable},
     {"dispersion", "Dispersion of the cells", show_dispersion},
     {"items", "Item by item", show_items},

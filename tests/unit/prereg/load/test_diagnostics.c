@@ -401,7 +401,7 @@ static const struct {
      "loss = \"acc\"\n"
      "[run]\n",
      "grid.toml:38:13: error: instrument.own: \"kind\" is missing: \"bayes\", \"mixed\", "
-     "\"connector\", \"items\", \"router\" or \"anchors\"\n"},
+     "\"connector\", \"items\", \"router\", \"anchors\" or \"course\"\n"},
     {"instrument_taken", "[run]\n",
      "[instrument.margins]\n"
      "kind = \"router\"\n"
@@ -474,6 +474,35 @@ static const struct {
      "grid.toml:40:58: error: instrument.anchors.models.none: none\n"
      "grid.toml:40:70: error: instrument.anchors.models.other: expected a table, found a whole "
      "number\n"},
+    {"course", "[run]\n",
+     "[measure.early]\n"
+     "metric = \"score.acc@0.2\"\n"
+     "[measure.low]\n"
+     "metric = \"score.loss\"\n"
+     "better = \"lower\"\n"
+     "[instrument.course]\n"
+     "contrast = \"arch\"\n"
+     "marks = { early = 0.3, acc = 1, low = 1.0, ac = 0 }\n"
+     "[run]\n",
+     "grid.toml:45:19: error: instrument.course.marks.early: score.acc@0.2 is measured at 0.2, not "
+     "at 0.3\n"
+     "grid.toml:45:33: error: instrument.course.marks.low: \"better\" of measure.low differs from "
+     "that of measure.early\n"
+     "grid.toml:45:39: error: instrument.course.marks.low: the place of \"acc\" already\n"
+     "grid.toml:45:44: error: instrument.course.marks: unknown measure \"ac\"; did you mean "
+     "\"acc\"?\n"
+     "grid.toml:45:49: error: instrument.course.marks.ac: 0 is not a fraction of the horizon: "
+     "above "
+     "0 and at most 1\n"},
+    {"course_of_one", "[run]\n",
+     "[instrument.course]\n"
+     "contrast = \"arch\"\n"
+     "marks = { acc = 2 }\n"
+     "[run]\n",
+     "grid.toml:40:9: error: instrument.course.marks: a course needs two marks or more, as { early "
+     "= 0.2, loss = 1.0 }\n"
+     "grid.toml:40:17: error: instrument.course.marks.acc: 2 is not a fraction of the horizon: "
+     "above 0 and at most 1\n"},
     {"apparatus", "[run]\n",
      "[apparatus.r]\n"
      "stage = \"train\"\n"

@@ -211,15 +211,36 @@ static void draw_lines(struct strbuf *out)
     static const double xs[] = {0, 100, 200, 300};
     static const double falling[] = {8, 4, 3, 2.5};
     static const double broken[] = {8, 5, (double)NAN, 3};
-    static const struct plot_curve curves[] = {{0, false, xs, falling, 4, "one"},
-                                               {1, true, xs, broken, 4, "two"},
-                                               {2, false, xs, falling, 0, "empty"}};
+    static const struct plot_curve curves[] = {
+        {0, false, xs, falling, 4, "one", NULL, NULL, false},
+        {1, true, xs, broken, 4, "two", NULL, NULL, false},
+        {2, false, xs, falling, 0, "empty", NULL, NULL, false}};
     static const char *const names[] = {"arch=dense", "arch=<moe>", "none"};
     struct plot_lines plot = {.head = {"g", "Curves", "Desc", "step", "loss"},
                               .curves = curves,
                               .n_curves = 3,
                               .names = names,
                               .n_names = 3};
+    plot_lines(out, &plot);
+}
+
+/* A band that breaks where a mark has none, a mark without neighbors, and the line at 0. */
+static void draw_bands(struct strbuf *out)
+{
+    static const double xs[] = {0.1, 0.4, 0.7, 1};
+    static const double gaps[] = {-0.05, 0.01, 0.03, 0.06};
+    static const double lows[] = {-0.07, -0.01, (double)NAN, 0.04};
+    static const double highs[] = {-0.03, 0.03, (double)NAN, 0.08};
+    static const double only[] = {(double)NAN, (double)NAN, (double)NAN, -0.02};
+    static const struct plot_curve curves[] = {{0, true, xs, gaps, 4, "one", lows, highs, true},
+                                               {1, true, xs, only, 4, "two", NULL, NULL, true}};
+    static const char *const names[] = {"active", "total"};
+    struct plot_lines plot = {.head = {"b", "Gaps", "Desc", "fraction", "gap"},
+                              .curves = curves,
+                              .n_curves = 2,
+                              .names = names,
+                              .n_names = 2,
+                              .zero = true};
     plot_lines(out, &plot);
 }
 
@@ -256,6 +277,7 @@ static void test_drawings_are_as_they_were(void **state)
         void (*draw)(struct strbuf *out);
     } cases[] = {{"dots.svg", draw_dots},
                  {"lines.svg", draw_lines},
+                 {"bands.svg", draw_bands},
                  {"shares.svg", draw_shares},
                  {"heat.svg", draw_heat}};
     (void)state;

@@ -116,6 +116,12 @@ static void test_every_kind_of_instrument_is_shown(void **state)
         "pinned: no variance to fit",
         "Source of the anchors: table 3 of a paper",
         "no picture of that kind of instrument",
+        "Course of a gap over the run \xc2\xb7 course_active</h3>",
+        "active: dense_active \xe2\x88\x92 moe",
+        "0.333 [0.259, 0.396]",
+        "Nothing is said of the course course_total: at_10: the record is missing.",
+        "Its curve is in the figure of the course course_active",
+        "<polygon class=\"spread\"",
         ("(\xe2\x88\x92"
          "10.79\xcf\x83)"),
         "P(as tight)",
@@ -138,10 +144,13 @@ static void test_every_kind_of_instrument_is_shown(void **state)
         "id=\"figure-mixed-shares-title\"",
         "id=\"figure-dispersion-title\"",
     };
-    static const char *const json[] = {
-        "{\"kind\":\"table\",\"id\":\"bayes\",", "{\"kind\":\"table\",\"id\":\"mixed\",",
-        "{\"kind\":\"table\",\"id\":\"forecasts\",", "\"value\":0.0898,\"ln\":-2.41",
-        "{\"kind\":\"table\",\"id\":\"connector-ladder\","};
+    static const char *const json[] = {"{\"kind\":\"table\",\"id\":\"bayes\",",
+                                       "{\"kind\":\"table\",\"id\":\"mixed\",",
+                                       "{\"kind\":\"table\",\"id\":\"forecasts\",",
+                                       "\"value\":0.0898,\"ln\":-2.41",
+                                       "{\"kind\":\"table\",\"id\":\"connector-ladder\",",
+                                       "{\"kind\":\"table\",\"id\":\"course_total-slope\",",
+                                       "\"at\":0.33262,\"low\":0.25871,\"high\":0.39609"};
     struct report_model m;
     (void)state;
     char *folder = make("instruments");
