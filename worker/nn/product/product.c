@@ -2,8 +2,8 @@
  * The product is cut three ways. A piece of B (DEPTH, STRETCH) is packed once and meets all rows of
  * A, ROWS at a time, panel by panel: what is used again stays in the second cache. A transposed A
  * is packed in strips. A plain one is read in place, and while it meets the first panel, its next
- * rows are fetched. The contract cuts the chains at DEPTH, too, so the cuts leave no other trace in
- * the result.
+ * rows are fetched. What is packed next is fetched while the processor multiplies. The contract
+ * cuts the chains at DEPTH, too, so the cuts leave no other trace in the result.
  *
  * The last panel may be wider than the columns that are left: then the tile writes to a copy of C's
  * columns, from which they are copied back. In bfloat16 both operands are rounded as they are
@@ -24,7 +24,7 @@
 #include "worker/nn/threads.h"
 
 #define DEPTH   TILE_PIECE /* of a piece along k */
-#define STRETCH 768        /* columns of a piece */
+#define STRETCH 768        /* columns of a piece; half as many where there are more */
 #define ROWS    96         /* of A that meet a panel before the next one comes */
 #define HELD    1024       /* of A that are rounded once for all pieces of B */
 #define DIRECT  128        /* columns: for fewer, A is read in place */
@@ -89,6 +89,7 @@ struct product_piece {
     bool held; /* A is in scratch->a, rounded */
     size_t cols;
     size_t units;
+    struct tile_ahead *ahead; /* the next piece of B, or NULL */
 };
 
 static size_t panel_width(size_t cols)
@@ -173,6 +174,15 @@ static struct tile_view rounded_rows_of(struct operand a, bool held, size_t row,
     return tile_strips(scratch->a, units);
 }
 
+/* An operand's rows and columns, and then what `next` reads. */
+static struct tile_ahead ahead_of(struct operand m, size_t rows, size_t cols,
+                                  struct tile_ahead *next)
+{
+    size_t there = m.transposed ? cols : rows, wide = m.transposed ? rows : cols;
+
+    return (struct tile_ahead){m.at, m.ld, wide == 0 ? 0 : there, wide, 0, next};
+}
+
 /* All rows of A (m, k) against one piece of B (k, p->cols), k <= DEPTH, p->cols <= STRETCH. */
 static void piece_product(const struct product_piece *p, struct operand a, struct operand b,
                           size_t m, size_t k)
@@ -188,6 +198,10 @@ static void piece_product(const struct product_piece *p, struct operand a, struc
         struct operand at = operand_from(a, row, 0);
         struct tile_view view =
             rounds ? rounded_rows_of(at, p->held, row, rows, k) : rows_of(at, rows, p->cols, k);
+        bool packed = view.at != at.at && !p->held;
+        size_t more = packed ? min_size(ROWS, m - row - rows) : 0;
+        struct tile_ahead ahead = ahead_of(operand_from(a, row + rows, 0), more, k, p->ahead);
+        view.ahead = ahead.rows > 0 ? &ahead : p->ahead;
         panels_product(p, row, view, rows);
     }
 }
@@ -206,18 +220,40 @@ struct product_work {
     bool by_rows;
 };
 
+/* Less than all columns: the next piece of B is read while this one is needed. */
+static size_t stretch_of(const struct product_work *w)
+{
+    return w->n > STRETCH ? STRETCH / 2 : STRETCH;
+}
+
+/* The piece of B that begins at position i and column col; none behind the last one. */
+static struct tile_ahead piece_of(const struct product_work *w, size_t i, size_t col)
+{
+    if (i >= w->k) {
+        i = 0;
+        col += stretch_of(w);
+    }
+    if (col >= w->n)
+        return (struct tile_ahead){0};
+    struct operand b = operand_from(w->b, i, col);
+    size_t k = min_size(DEPTH, w->k - i), n = min_size(stretch_of(w), w->n - col);
+    return ahead_of(b, k, n, NULL);
+}
+
 /* Positions i to i + k - 1 of rows from `row` on, m of them, and of a stretch of columns. */
 static void compute_piece(const struct product_work *w, bool held, size_t row, size_t m, size_t col,
                           size_t i)
 {
     size_t k = min_size(DEPTH, w->k - i);
+    struct tile_ahead ahead = piece_of(w, i + DEPTH, col);
     struct product_piece p = {.precision = w->precision,
                               .c = w->c + row * w->ldc + col,
                               .ldc = w->ldc,
                               .add = w->add || i > 0,
                               .held = held,
-                              .cols = min_size(STRETCH, w->n - col),
-                              .units = w->precision == PRODUCT_BFLOAT16 ? bfloat16_units(k) : k};
+                              .cols = min_size(stretch_of(w), w->n - col),
+                              .units = w->precision == PRODUCT_BFLOAT16 ? bfloat16_units(k) : k,
+                              .ahead = ahead.rows > 0 ? &ahead : NULL};
 
     piece_product(&p, operand_from(w->a, row, i), operand_from(w->b, i, col), m, k);
 }
@@ -230,7 +266,7 @@ static void compute_held(const struct product_work *w)
             size_t m = min_size(HELD, w->m - row), k = min_size(DEPTH, w->k - i);
             bfloat16_rows(scratch->a, bfloat16_units(k) + TILE_COLS, w->a.at + row * w->a.ld + i,
                           w->a.ld, m, k);
-            for (size_t col = 0; col < w->n; col += STRETCH)
+            for (size_t col = 0; col < w->n; col += stretch_of(w))
                 compute_piece(w, true, row, m, col, i);
         }
 }
@@ -241,7 +277,7 @@ static void compute(const struct product_work *w)
         compute_held(w);
         return;
     }
-    for (size_t col = 0; col < w->n; col += STRETCH)
+    for (size_t col = 0; col < w->n; col += stretch_of(w))
         for (size_t i = 0; i < w->k; i += DEPTH)
             compute_piece(w, false, 0, w->m, col, i);
 }

@@ -5,8 +5,9 @@
  * TILE_WIDE accumulators fit into the vector registers of each set. A processor without the
  * instruction computes the chain in software, exactly and slowly (worker/nn/fused.c).
  *
- * With AVX-512 C's next rows are 24 cache lines, as many reads as would hold up those of B, so they
- * are read one row at a time. Elsewhere they are few, and dividing the loop costs more.
+ * With AVX-512 a block of C is 24 cache lines, as many reads as would hold up those of B, so they
+ * are read one row at a time, and late: B's panel is larger than the nearest cache. Elsewhere they
+ * are few, and dividing the loop costs more.
  */
 #include "worker/nn/product/tile.h"
 
@@ -41,6 +42,22 @@
 
 #define LINE (64 / sizeof(real)) /* numbers in a cache line */
 
+/* Asks for the next lines. */
+static inline void fetch(struct tile_ahead *a, size_t lines)
+{
+    while (a->rows == 0 && a->next != NULL)
+        a = a->next;
+    for (size_t n = 0; n < lines && a->rows > 0; n++) {
+        __builtin_prefetch(a->at + a->col, 0, 2);
+        a->col += LINE;
+        if (a->col >= a->cols) {
+            a->col = 0;
+            a->at += a->ld;
+            a->rows--;
+        }
+    }
+}
+
 /* --- plain C --- */
 
 typedef real plain_vec __attribute__((vector_size(16)));
@@ -64,7 +81,9 @@ static inline plain_vec plain_fma(plain_vec a, plain_vec b, plain_vec c)
 #define TILE_FMA      plain_fma
 #define TILE_WIDE     2
 #define TILE_STRIDE   SIZE_MAX
+#define TILE_LEAD     SIZE_MAX
 #define TILE_AHEAD    TILE_ROWS
+#define TILE_LINES    4
 #include "worker/nn/product/tile_body.h"
 
 /* --- aarch64 --- */
@@ -74,7 +93,9 @@ static inline plain_vec plain_fma(plain_vec a, plain_vec b, plain_vec c)
 #define TILE_TARGET
 #define TILE_WIDE   4
 #define TILE_STRIDE SIZE_MAX
+#define TILE_LEAD   SIZE_MAX
 #define TILE_AHEAD  TILE_ROWS
+#define TILE_LINES  8
 #ifdef NN_F64
 #define TILE_VEC          float64x2_t
 #define TILE_SPLAT(x)     vdupq_n_f64(x)
@@ -94,7 +115,9 @@ static inline plain_vec plain_fma(plain_vec a, plain_vec b, plain_vec c)
 #define TILE_TARGET  NN_AVX2
 #define TILE_WIDE    2
 #define TILE_STRIDE  SIZE_MAX
+#define TILE_LEAD    SIZE_MAX
 #define TILE_AHEAD   TILE_ROWS
+#define TILE_LINES   8
 #ifdef NN_F64
 #define TILE_VEC      __m256d
 #define TILE_SPLAT(x) _mm256_set1_pd(x)
@@ -110,7 +133,9 @@ static inline plain_vec plain_fma(plain_vec a, plain_vec b, plain_vec c)
 #define TILE_TARGET  NN_AVX512
 #define TILE_WIDE    4
 #define TILE_STRIDE  16
+#define TILE_LEAD    192
 #define TILE_AHEAD   1
+#define TILE_LINES   2
 #ifdef NN_F64
 #define TILE_VEC      __m512d
 #define TILE_SPLAT(x) _mm512_set1_pd(x)
@@ -134,7 +159,9 @@ static inline plain_vec plain_fma(plain_vec a, plain_vec b, plain_vec c)
 #define TILE_NAME(x)      tile_##x##_pairs_body
 #define TILE_WIDE         4
 #define TILE_STRIDE       16
+#define TILE_LEAD         192
 #define TILE_AHEAD        1
+#define TILE_LINES        2
 #define TILE_VEC          __m512
 #define TILE_SPLAT(x)     _mm512_set1_ps(x)
 #define TILE_FMA(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))

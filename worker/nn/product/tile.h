@@ -21,14 +21,27 @@
 #define TILE_PIECE 256 /* positions of k in one chain of a linear layer: part of the contract */
 #define TILE_ROWS  6   /* rows that are multiplied together: the width of a strip of A */
 
+/* Rows of memory that are needed soon: they are read ahead into the second cache, a few lines at a
+ * time, while tiles are multiplied; then those of the next one. */
+struct tile_ahead {
+    const real *at; /* the row that is being read */
+    size_t ld;
+    size_t rows; /* that are left, this one among them */
+    size_t cols;
+    size_t col; /* of the next line */
+    struct tile_ahead *next;
+};
+
 /* A, in strips of TILE_ROWS rows that are `strip` apart: element (r, i) of a strip is at[r * row +
- * i * col], and one of row and col is 1. is_far: the next strip is read ahead into a cache. */
+ * i * col], and one of row and col is 1. is_far: the next strip is read ahead into a cache. ahead:
+ * what else is, or NULL. */
 struct tile_view {
     const real *at;
     size_t row;
     size_t col;
     size_t strip;
     bool is_far;
+    struct tile_ahead *ahead;
 };
 
 /* B: rows ld apart. */
@@ -40,19 +53,19 @@ struct tile_panel {
 /* Rows ld apart. */
 static inline struct tile_view tile_plain(const real *at, size_t ld)
 {
-    return (struct tile_view){at, ld, 1, TILE_ROWS * ld, false};
+    return (struct tile_view){at, ld, 1, TILE_ROWS * ld, false, NULL};
 }
 
 /* The transpose of rows ld apart. */
 static inline struct tile_view tile_turned(const real *at, size_t ld)
 {
-    return (struct tile_view){at, 1, ld, TILE_ROWS, false};
+    return (struct tile_view){at, 1, ld, TILE_ROWS, false, NULL};
 }
 
 /* Strips of k columns, packed: each (k, TILE_ROWS). */
 static inline struct tile_view tile_strips(const real *at, size_t k)
 {
-    return (struct tile_view){at, 1, TILE_ROWS, TILE_ROWS * k, false};
+    return (struct tile_view){at, 1, TILE_ROWS, TILE_ROWS * k, false, NULL};
 }
 
 /* What the chains do with C. TILE_NEW: they begin at 0, and C is written. TILE_CONTINUED: they

@@ -7,7 +7,9 @@
  *   TILE_FMA(a, b, c)   a b + c, rounded once
  *   TILE_WIDE           vectors of C that a row keeps in registers
  *   TILE_STRIDE         positions of k between two reads ahead
- *   TILE_AHEAD          C's next rows that are read ahead each time
+ *   TILE_LEAD           positions of k before the end at which reading C's rows begins
+ *   TILE_AHEAD          C's rows that are read each time
+ *   TILE_LINES          lines of struct tile_ahead that are read each time
  * No guard: it is meant to be read more than once.
  */
 
@@ -32,13 +34,15 @@ TILE_TARGET static TILE_COPIED void TILE_NAME(block)(real *restrict c, size_t ld
         else
             sum[r][v] = TILE_SPLAT(0);
     }
-    for (size_t i = 0, next = rows; i < k;) {
+    for (size_t i = 0, next = 0; i < k;) {
         size_t end = k - i < TILE_STRIDE ? k : i + TILE_STRIDE;
-        for (size_t n = 0; n < TILE_AHEAD && next < 2 * rows; n++, next++)
+        for (size_t n = 0; n < TILE_AHEAD && next < rows && k - i <= TILE_LEAD; n++, next++)
             for (size_t v = 0; v < wide * TILE_LANES; v += LINE)
                 __builtin_prefetch(c + next * ldc + v, 1);
         for (size_t r = 0; a.is_far && r < rows; r++)
             __builtin_prefetch(a.at + a.strip + r * row + i * col, 0, 2);
+        if (a.ahead != NULL)
+            fetch(a.ahead, TILE_LINES);
         for (; i < end; i++) {
             UNROLLED
             for (size_t v = 0; v < wide; v++)
@@ -125,4 +129,6 @@ TILE_TARGET static void TILE_NAME(multiply)(real *restrict c, size_t ldc, enum t
 #undef TILE_FMA
 #undef TILE_WIDE
 #undef TILE_STRIDE
+#undef TILE_LEAD
 #undef TILE_AHEAD
+#undef TILE_LINES
