@@ -55,7 +55,7 @@ static const struct {
 
 const char *const INSTRUMENT_ROUTER_FACTS[] = {
     "router_load", "router_occupancy", "router_entropy", "router_effective", "router_dead",
-    "router_z",    "router_same",      "router_kills",   "router_anneal"};
+    "router_z",    "router_same",      "router_kills",   "router_anneal",    "router_dropped"};
 
 size_t instrument_n_router_facts(void)
 {

@@ -15,6 +15,7 @@ enum philox_stream {
     PHILOX_MIX = 3,    /* which source a training sequence comes from */
     PHILOX_ORDER = 4,  /* the order of a source's sequences */
     PHILOX_OFFSET = 5, /* where an epoch's windows begin */
+    PHILOX_ROUTER = 6, /* noise on a router's logits: a = layer, b = token x 512 + expert pair */
 };
 
 struct philox {

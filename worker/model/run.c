@@ -10,6 +10,7 @@
 #include "worker/model/run.h"
 
 #include <assert.h>
+#include <math.h>
 
 #include "base/xalloc.h"
 #include "worker/model/carve.h"
@@ -289,6 +290,17 @@ struct attention_dims run_attention_dims(const struct run *run, const struct run
     };
 }
 
+/* The capacity of an expert in a pass of n tokens: at least one assignment. */
+static size_t moe_capacity(const struct run *run, size_t n)
+{
+    double factor = run->objective == NULL ? 0.0 : run->objective->capacity_factor;
+    double even = (double)n * run->cfg.top_k / run->cfg.experts;
+
+    if (!(factor > 0.0))
+        return 0;
+    return factor * even >= (double)n ? n : (size_t)fmax(ceil(factor * even), 1.0);
+}
+
 struct moe_dims run_moe_dims(const struct run *run, size_t n)
 {
     return (struct moe_dims){
@@ -297,6 +309,7 @@ struct moe_dims run_moe_dims(const struct run *run, size_t n)
         .experts = (size_t)run->cfg.experts,
         .top_k = (size_t)run->cfg.top_k,
         .ffn = (size_t)run->cfg.expert_ffn,
+        .capacity = moe_capacity(run, n),
         .precision = run->precision,
         .clock = run->clock,
     };

@@ -45,11 +45,23 @@ struct run_batch {
     size_t length;
 };
 
-/* Weights of the parts of the training loss. */
+/* Noise on the routers' logits: sigma times a standard normal number that is a function of (seed,
+ * layer, token, expert) alone. */
+struct run_noise {
+    double sigma; /* 0: none */
+    uint64_t seed;
+    uint64_t first_token; /* of the pass, counted over the whole run */
+};
+
+/* Weights of the parts of the training loss, and what makes routing in training another than in
+ * use.
+ */
 struct run_objective {
     double balance;
     double z;
     double share; /* of the whole batch that this pass is: scales every gradient */
+    struct run_noise noise;
+    double capacity_factor; /* an expert takes up to this times an even share of the pass; 0: all */
 };
 
 /* What a pass measured; layers' means for the routers' losses. */

@@ -203,6 +203,7 @@ void run_gradient(struct run *run, const struct weights *w, const struct run_bat
                       .n = n};
 
     assert(run->mode != RUN_INFER);
+    run->objective = objective;
     run_forward(run, w, batch, stats);
     note_router_losses(run, stats, loss);
     if (run->mode == RUN_TRAIN_WHOLE) {
@@ -222,5 +223,6 @@ void run_gradient(struct run *run, const struct weights *w, const struct run_bat
         attention_block_backward(&ps, &run->layers[layer], &dims, layer);
     }
     embedding_backward(gradient(&ps, TENSOR_EMBED, -1), run->grad.dx, batch->tokens, n, c);
+    run->objective = NULL;
     pass_clock_mark(run->clock, PASS_ELEMENTS);
 }

@@ -6,6 +6,7 @@
  */
 #include <assert.h>
 
+#include "worker/data/philox.h"
 #include "worker/model/run.h"
 #include "worker/model/run_private.h"
 #include "worker/nn/embedding.h"
@@ -56,6 +57,23 @@ static void dense_ffn(struct run *run, const struct weights *w, struct layer_kep
     pass_clock_mark(run->clock, PASS_BODY);
 }
 
+/* r (N, E) += sigma times normal numbers, two of them from a counter. */
+static void add_noise(const struct run_noise *noise, real *restrict r, size_t n, size_t experts,
+                      int layer)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (size_t e = 0; e < experts; e += 2) {
+            uint64_t pair = (noise->first_token + i) * (ROUTER_EXPERTS_MAX / 2) + e / 2;
+            struct philox words = philox_at(noise->seed, PHILOX_ROUTER, (uint32_t)layer, pair);
+            double z[2];
+            philox_normal(&words, z);
+            r[i * experts + e] += (real)(noise->sigma * z[0]);
+            if (e + 1 < experts)
+                r[i * experts + e + 1] += (real)(noise->sigma * z[1]);
+        }
+    }
+}
+
 /* out += the mixture's output; k keeps what the backward pass needs of the routing. */
 static void mixture(struct run *run, const struct weights *w, struct layer_kept *k, real *out,
                     size_t n, int layer, struct router_stats *stats)
@@ -68,8 +86,12 @@ static void mixture(struct run *run, const struct weights *w, struct layer_kept 
     linear_forward(k->p, false, k->xn2, weights_at(w, TENSOR_ROUTER, layer),
                    &(struct linear_dims){n, dims.width, dims.experts, PRODUCT_FLOAT32});
     pass_clock_mark(run->clock, PASS_BODY);
+    if (run->objective != NULL && run->objective->noise.sigma > 0.0)
+        add_noise(&run->objective->noise, k->p, n, dims.experts, layer);
     router_forward(k->p, k->route_lse, k->chosen, k->route_w, k->counts, bias, stats, &router);
-    moe_plan_make(&k->plan, k->chosen, k->counts, &dims);
+    size_t dropped = moe_plan_make(&k->plan, k->chosen, k->counts, &dims);
+    if (stats != NULL)
+        stats->dropped += dropped;
     moe_forward(out, &k->moe, &k->plan, k->xn2, k->route_w,
                 weights_at(w, TENSOR_EXPERT_GATE_UP, layer),
                 weights_at(w, TENSOR_EXPERT_DOWN, layer), &dims);

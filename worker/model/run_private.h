@@ -78,9 +78,10 @@ struct run {
     real *logits;              /* (head rows, V) */
     double *row_loss;          /* (head rows) */
     size_t head_rows;
-    enum product_precision precision; /* of the linear layers but the router */
-    struct pass_clock *clock;         /* NULL unless the pass is measured */
-    struct run_lent lent;             /* RUN_TRAIN_WHOLE */
+    enum product_precision precision;      /* of the linear layers but the router */
+    struct pass_clock *clock;              /* NULL unless the pass is measured */
+    const struct run_objective *objective; /* of the gradient under way; NULL in other passes */
+    struct run_lent lent;                  /* RUN_TRAIN_WHOLE */
     struct run_again again;
     struct run_scratch grad; /* in training */
 };

@@ -14,19 +14,53 @@
 #include "worker/nn/threads.h"
 #include "worker/nn/vec.h"
 
-void moe_plan_make(struct moe_plan *plan, const uint32_t *restrict chosen,
-                   const uint32_t *restrict counts, const struct moe_dims *dims)
+#define DROPPED UINT32_MAX /* in place, until it has a row */
+
+/* Marks what is over the capacity, choice by choice and token by token; first[e + 1] counts. */
+static void mark_dropped(struct moe_plan *plan, const uint32_t *restrict chosen,
+                         const struct moe_dims *dims)
 {
+    memset(plan->first, 0, (dims->experts + 1) * sizeof(*plan->first));
+    for (size_t k = 0; k < dims->top_k; k++) {
+        for (size_t i = k; i < dims->n * dims->top_k; i += dims->top_k) {
+            uint32_t *taken = &plan->first[chosen[i] + 1];
+            bool fits = *taken < dims->capacity;
+            plan->place[i] = fits ? 0 : DROPPED;
+            *taken += fits ? 1 : 0;
+        }
+    }
+}
+
+size_t moe_plan_make(struct moe_plan *plan, const uint32_t *restrict chosen,
+                     const uint32_t *restrict counts, const struct moe_dims *dims)
+{
+    size_t n = dims->n * dims->top_k, sum = 0;
+
+    if (dims->capacity > 0)
+        mark_dropped(plan, chosen, dims);
     /* first[e + 1] runs ahead as the next free row of e, and ends where e + 1 begins. */
     plan->first[0] = 0;
-    for (size_t e = 0, sum = 0; e < dims->experts; e++) {
+    for (size_t e = 0; e < dims->experts; e++) {
         plan->first[e + 1] = (uint32_t)sum;
-        sum += counts[e];
+        sum += dims->capacity > 0 && counts[e] > dims->capacity ? dims->capacity : counts[e];
     }
-    for (size_t i = 0; i < dims->n * dims->top_k; i++)
-        plan->place[i] = plan->first[chosen[i] + 1]++;
+    uint32_t over = (uint32_t)sum;
+    for (size_t i = 0; i < n; i++)
+        plan->place[i] =
+            dims->capacity > 0 && plan->place[i] == DROPPED ? over++ : plan->first[chosen[i] + 1]++;
     for (size_t i = 0; plan->source != NULL && i < dims->n * dims->top_k; i++)
         plan->source[plan->place[i]] = (uint32_t)(i / dims->top_k);
+    return n - sum;
+}
+
+/* What was dropped adds nothing, on the way forward and back. */
+static void clear_dropped(const struct moe_kept *kept, const struct moe_plan *plan,
+                          const struct moe_dims *dims)
+{
+    size_t first = plan->first[dims->experts], n = dims->n * dims->top_k;
+
+    if (first < n)
+        memset(kept->yg + first * dims->width, 0, (n - first) * dims->width * sizeof(real));
 }
 
 /* What goes between rows of tokens and grouped rows. Threads share out the tokens, or an expert's
@@ -134,6 +168,7 @@ void moe_forward(real *restrict y, const struct moe_kept *kept, const struct moe
                        &(struct linear_dims){m, f, c, dims->precision});
         pass_clock_mark(dims->clock, PASS_BODY);
     }
+    clear_dropped(kept, plan, dims);
     moe_combine(y, kept, plan, weights, dims);
 }
 
@@ -178,6 +213,7 @@ void moe_backward(const struct moe_gradient *grad, const real *restrict dy,
                             .k = dims->top_k};
 
     nn_parallel_rows(dims->n, rows.k * rows.c, weigh_back_part, &rows);
+    clear_dropped(kept, plan, dims);
     pass_clock_mark(dims->clock, PASS_ROUTING);
     for (size_t e = 0; e < dims->experts; e++) {
         size_t at = plan->first[e], m = plan->first[e + 1] - at;

@@ -1,6 +1,8 @@
 /*
  * The mixture itself: tokens are grouped by expert, with one product per expert and matrix. Experts
- * take any number of tokens, and none is dropped.
+ * take any number of tokens, or up to a capacity: what is over it is dropped, adds nothing to the
+ * token's output and has no gradient. First choices come before second ones, and earlier tokens
+ * before later ones.
  *
  *   y_n = sum_k w_nk expert_(chosen_nk)(x_n);  expert_e(x) = Wd_e swiglu(Wgu_e x)
  *
@@ -25,12 +27,14 @@ struct moe_dims {
     size_t experts;
     size_t top_k;
     size_t ffn;
+    size_t capacity;                  /* assignments that an expert takes; 0: any number */
     enum product_precision precision; /* of the experts */
     struct pass_clock *clock;         /* NULL unless the pass is measured */
 };
 
 /* Where the assignments went: place (N, K) is the row in the grouped arrays, first (E + 1) each
- * expert's range, and source (N K) the token of each row, NULL where it is not wanted. */
+ * expert's range, and source (N K) the token of each row, NULL where it is not wanted. Dropped
+ * assignments have the rows from first[E] on. */
 struct moe_plan {
     uint32_t *place;
     uint32_t *first;
@@ -47,9 +51,10 @@ struct moe_kept {
     real *yg; /* (N K, C) */
 };
 
-/* From the choices (N, K) and the number of tokens of each expert (E). */
-void moe_plan_make(struct moe_plan *plan, const uint32_t *restrict chosen,
-                   const uint32_t *restrict counts, const struct moe_dims *dims);
+/* From the choices (N, K) and the number of assignments of each expert (E); returns how many of
+ * them are dropped. */
+size_t moe_plan_make(struct moe_plan *plan, const uint32_t *restrict chosen,
+                     const uint32_t *restrict counts, const struct moe_dims *dims);
 
 /* y (N, C) is added to: the residual stream is the first term of the sum. */
 void moe_forward(real *restrict y, const struct moe_kept *kept, const struct moe_plan *plan,

@@ -1,7 +1,8 @@
 /*
  * The router of a mixture block. logits r (N, E) = x Wr^T; p = softmax(r); the K experts with the
  * largest r + bias are chosen (ties to the lower index); their weights are p, or p / sum of the
- * chosen p when `renormalise`.
+ * chosen p when `renormalise`. In training the logits may have had noise added, which has no
+ * gradient.
  *
  * Losses, per layer. Their weights alpha and beta are given already divided by the number of
  * layers and multiplied by the share of the batch that these tokens are:
@@ -43,6 +44,7 @@ struct router_stats {
     double balance;   /* E sum f P of the last call */
     double z;         /* mean squared lse of the last call */
     uint64_t tokens;
+    uint64_t dropped; /* assignments over the capacity; the mixture counts them */
 };
 
 /* logits become p in place. bias (E) may be NULL. lse (N), chosen and weights (N, K). call_counts

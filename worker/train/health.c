@@ -60,6 +60,7 @@ static void stats_clear(struct router_stats *s, size_t experts)
     memset(s->p_sum, 0, experts * sizeof(*s->p_sum));
     s->z_sum = 0.0;
     s->tokens = 0;
+    s->dropped = 0;
 }
 
 void health_begin_step(struct health *h)
@@ -125,6 +126,7 @@ static void add_window(struct router_stats *sum, const struct router_stats *s, s
     }
     sum->z_sum += s->z_sum;
     sum->tokens += s->tokens;
+    sum->dropped += s->dropped;
 }
 
 void health_end_step(struct health *h, struct weights *w, real *m, real *v,
@@ -198,6 +200,17 @@ void health_clear_window(struct health *h)
         stats_clear(&h->window[i], h->experts);
 }
 
+double health_dropped(const struct health *h, const struct model_config *cfg)
+{
+    double dropped = 0.0, assigned = 0.0;
+
+    for (size_t i = (size_t)cfg->dense_layers; i < h->layers && h->experts > 0; i++) {
+        dropped += (double)h->window[i].dropped;
+        assigned += (double)h->window[i].tokens * cfg->top_k;
+    }
+    return dropped / assigned;
+}
+
 void health_put(const struct health *h, cJSON *obj)
 {
     cJSON *counts = json_array(), *p_sum = json_array(), *z = json_array(), *since = json_array();
@@ -210,6 +223,7 @@ void health_put(const struct health *h, cJSON *obj)
         }
         json_push_number(z, h->window[i].z_sum);
         json_push_number(z, (double)h->window[i].tokens);
+        json_push_number(z, (double)h->window[i].dropped);
     }
     json_put(obj, "counts", counts);
     json_put(obj, "p_sum", p_sum);
@@ -252,6 +266,7 @@ int health_get(struct health *h, const cJSON *obj, struct err *err)
         }
         h->window[i].z_sum = next(&at[2], &ok);
         h->window[i].tokens = (uint64_t)next(&at[2], &ok);
+        h->window[i].dropped = (uint64_t)next(&at[2], &ok);
     }
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         ok = ok && at[i] == NULL; /* exactly as many as were asked for */

@@ -65,6 +65,9 @@ void health_end_step(struct health *h, struct weights *w, real *m, real *v,
  * the window. */
 bool health_facts(const struct health *h, const struct model_config *cfg, struct health_facts *out);
 
+/* The share of all assignments that was over the capacity; NaN without a step in the window. */
+double health_dropped(const struct health *h, const struct model_config *cfg);
+
 /* Of one layer's sums, which hold at least one token. */
 void health_layer_facts(const struct router_stats *s, size_t experts, struct health_facts *out);
 

@@ -197,11 +197,14 @@ static void read_optimiser(struct params *p, struct train_options *opt)
 
 static void read_router(struct params *p, struct train_options *opt)
 {
-    static const char *const only_moe[] = {"balance_loss", "router_z_loss", "bias_update_rate",
-                                           "balance_anneal", "reset_dead_experts"};
+    static const char *const only_moe[] = {
+        "balance_loss",       "router_z_loss", "bias_update_rate", "balance_anneal",
+        "reset_dead_experts", "router_noise",  "capacity_factor"};
 
     opt->balance_loss = params_number(p, "balance_loss", 0.0, 1e6, 0.0);
     opt->router_z_loss = params_number(p, "router_z_loss", 0.0, 1e6, 0.0);
+    opt->router_noise = params_number(p, "router_noise", 0.0, 100.0, 0.0);
+    opt->capacity_factor = params_number(p, "capacity_factor", 0.0, 1e6, 0.0);
     opt->bias_update_rate = params_number(p, "bias_update_rate", 0.0, 1.0, 0.0);
     opt->balance_anneal = params_number(p, "balance_anneal", 0.0, 1e6, 1.0);
     opt->reset_dead_experts = params_int(p, "reset_dead_experts", 0, TOKENS_MAX, 0);

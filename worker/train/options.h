@@ -52,6 +52,8 @@ struct train_options {
     double init_std;
     double balance_loss;
     double router_z_loss;
+    double router_noise;    /* sigma of the normal noise on the logits, in training */
+    double capacity_factor; /* of an expert in training, in even shares; 0: no limit */
     double bias_update_rate;
     double balance_anneal;      /* balance weight at the end / at the start */
     int64_t reset_dead_experts; /* steps between checks; 0: off */

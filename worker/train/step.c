@@ -69,7 +69,11 @@ static double accumulate(struct trainer *t)
             .balance =
                 opt->balance_loss * schedule_anneal(opt->balance_anneal, t->step, opt->steps),
             .z = opt->router_z_loss,
-            .share = (double)n / (double)n_seqs};
+            .share = (double)n / (double)n_seqs,
+            .noise = {.sigma = opt->router_noise,
+                      .seed = opt->seed,
+                      .first_token = (uint64_t)(t->step * n_seqs + at) * context},
+            .capacity_factor = opt->capacity_factor};
         struct run_loss part;
         for (int64_t i = 0; i < n; i++)
             train_data_sequence(t->data, (uint64_t)(t->step * n_seqs + at + i),

@@ -189,6 +189,8 @@ static void put_router(const struct trainer *t, struct worker_result *r)
     else
         put_no_health("no_steps_in_window", r);
     result_fact(r, "router_kills", (double)t->health.kills);
+    if (t->opt->capacity_factor > 0.0)
+        result_fact(r, "router_dropped", health_dropped(&t->health, &t->opt->model));
     result_fact(r, "router_anneal",
                 schedule_anneal(t->opt->balance_anneal, t->step - 1, t->opt->steps));
     if (known)

@@ -124,6 +124,7 @@ static const char *glossary(struct arena *a, const struct router_facts *facts)
         {"router_z", "z: mean squared log-sum-exp of the router's logits"},
         {"router_same", "same: held-out tokens whose first choice outlives one update, as a share"},
         {"router_kills", "kills: experts re-initialised"},
+        {"router_dropped", "dropped: assignments over the capacity, as a share"},
         {"router_anneal", "anneal: balance weight at the end over that at the start"},
     };
     const char *text = "";

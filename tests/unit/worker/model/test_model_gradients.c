@@ -92,16 +92,15 @@ static void check_whole(const struct model_case *k, const double *grad)
     run_free(run);
 }
 
-/* z: the weight of the router's z-loss; the larger the loss, the rougher its differences. Returns
- * the number of experts without a token. */
-static size_t check_model_z(struct model_config cfg, double z)
+/* Returns the number of experts without a token. */
+static size_t check_model_with(struct model_config cfg, struct run_objective objective)
 {
     static const uint32_t tokens[BATCH * LENGTH] = {1, 4, 2, 8, 5, 7, 0, 3, 3, 9, 10, 6};
     static const uint32_t targets[BATCH * LENGTH] = {4, 2, 8, 5, 7, 1, 3, 3, 9, 10, 6, 0};
     struct err err = {0};
     struct model_case k = {
         .batch = {.tokens = tokens, .targets = targets, .batch = BATCH, .length = LENGTH},
-        .objective = {.balance = 0.5, .z = z, .share = 0.75}};
+        .objective = objective};
 
     assert_int_equal(weights_init(&k.w, &cfg, &err), 0);
     assert_int_equal(run_create(&cfg, RUN_TRAIN, BATCH * LENGTH, &k.run, &err), 0);
@@ -112,6 +111,9 @@ static size_t check_model_z(struct model_config cfg, double z)
     struct run_loss loss;
     run_gradient(k.run, &k.w, &k.batch, &k.objective, k.stats, grad, &loss);
     size_t n_empty = check_empty_experts(&k, grad);
+    for (int layer = cfg.dense_layers; layer < cfg.layers && objective.capacity_factor > 0.0;
+         layer++)
+        assert_true(k.stats[layer].dropped > 0);
     check_whole(&k, grad);
     for (size_t i = 0; i < k.w.table.n; i++) {
         const struct tensor *t = &k.w.table.items[i];
@@ -127,7 +129,7 @@ static size_t check_model_z(struct model_config cfg, double z)
 
 static void check_model(struct model_config cfg)
 {
-    (void)check_model_z(cfg, 0.2);
+    (void)check_model_with(cfg, (struct run_objective){.balance = 0.5, .z = 0.2, .share = 0.75});
 }
 
 static void test_dense(void **state)
@@ -159,6 +161,25 @@ static void test_mixture_shared_after_dense(void **state)
                                            .dense_layers = 1, .renormalise = false));
 }
 
+/* With noise, and with experts that drop what is over their capacity. */
+static void test_mixture_noisy_and_limited(void **state)
+{
+    (void)state;
+    struct run_objective objective = {.balance = 0.5,
+                                      .z = 0.2,
+                                      .share = 0.75,
+                                      .noise = {.sigma = 0.5, .seed = 3, .first_token = 1000},
+                                      .capacity_factor = 0.6};
+
+    (void)check_model_with(
+        (struct model_config)SHAPE(2, 8, 2, 2, 11, LENGTH, .tie_embeddings = true, .experts = 4,
+                                   .top_k = 2, .expert_ffn = 6, .renormalise = true),
+        objective);
+    (void)check_model_with((struct model_config)SHAPE(2, 8, 2, 2, 11, LENGTH, .experts = 3,
+                                                      .top_k = 2, .expert_ffn = 6, .shared = 1),
+                           objective);
+}
+
 static void test_one_expert(void **state)
 {
     (void)state;
@@ -178,10 +199,11 @@ static void test_all_experts_chosen(void **state)
 static void test_256_experts(void **state)
 {
     (void)state;
-    size_t n_empty =
-        check_model_z((struct model_config)SHAPE(2, 8, 2, 1, 11, LENGTH, .experts = 256, .top_k = 7,
-                                                 .expert_ffn = 2, .shared = 1, .renormalise = true),
-                      0.01);
+    /* The larger the z-loss, the rougher its differences. */
+    size_t n_empty = check_model_with(
+        (struct model_config)SHAPE(2, 8, 2, 1, 11, LENGTH, .experts = 256, .top_k = 7,
+                                   .expert_ffn = 2, .shared = 1, .renormalise = true),
+        (struct run_objective){.balance = 0.5, .z = 0.01, .share = 0.75});
     assert_true(n_empty >= 2 * (256 - 84));
 }
 
@@ -223,10 +245,15 @@ static void test_context_of_4096(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dense),       cmocka_unit_test(test_dense_untied_grouped),
-        cmocka_unit_test(test_mixture),     cmocka_unit_test(test_mixture_shared_after_dense),
-        cmocka_unit_test(test_one_expert),  cmocka_unit_test(test_all_experts_chosen),
-        cmocka_unit_test(test_256_experts), cmocka_unit_test(test_context_of_4096),
+        cmocka_unit_test(test_dense),
+        cmocka_unit_test(test_dense_untied_grouped),
+        cmocka_unit_test(test_mixture),
+        cmocka_unit_test(test_mixture_shared_after_dense),
+        cmocka_unit_test(test_mixture_noisy_and_limited),
+        cmocka_unit_test(test_one_expert),
+        cmocka_unit_test(test_all_experts_chosen),
+        cmocka_unit_test(test_256_experts),
+        cmocka_unit_test(test_context_of_4096),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,8 @@
 struct block {
     float *x, *s1, *a, *qkv, *att, *lse, *mid, *s2, *b, *gu, *h;
     float *p, *z, *w, *egu, *eh, *ey; /* of the router and of each assignment */
-    size_t *chosen, *counts;
+    size_t *chosen, *counts, *served; /* served: of the counts, those within the capacity */
+    bool *over;                       /* of each assignment */
 };
 
 struct work {
@@ -267,6 +268,38 @@ static void route(const struct work *k, struct block *b, int layer, size_t row)
         b->w[row * top + i] = p[b->chosen[row * top + i]] / (k->cfg->renormalise ? share : 1);
 }
 
+/* Element token x 1024 + e of the stream of noise. */
+static void make_noisy(const struct work *k, struct block *b, int layer)
+{
+    size_t experts = (size_t)k->cfg->experts;
+    const struct train_options *o = k->s->opt;
+
+    for (size_t i = 0; !k->scores && i < k->n * experts && o->router_noise > 0; i++)
+        b->p[i] +=
+            (float)(o->router_noise *
+                    second_normal(o->seed, 6, (uint32_t)layer,
+                                  (k->pass->first_token + i / experts) * 1024 + i % experts));
+}
+
+/* First choices of all tokens, then second ones, each expert up to its capacity. */
+static void limit(const struct work *k, struct block *b)
+{
+    size_t experts = (size_t)k->cfg->experts, top = (size_t)k->cfg->top_k;
+    double factor = k->scores ? 0 : k->s->opt->capacity_factor;
+    double even = (double)k->n * (double)top / (double)experts;
+    double capacity = factor > 0 ? ceil(factor * even) : (double)k->n;
+
+    if (capacity < 1)
+        capacity = 1;
+    for (size_t choice = 0; choice < top; choice++) {
+        for (size_t row = 0; row < k->n; row++) {
+            size_t i = row * top + choice, e = b->chosen[i];
+            b->over[i] = (double)b->served[e] >= capacity;
+            b->served[e] += b->over[i] ? 0 : 1;
+        }
+    }
+}
+
 static void mixture(struct work *k, struct block *b, float *out, int layer)
 {
     size_t experts = (size_t)k->cfg->experts, top = (size_t)k->cfg->top_k;
@@ -280,13 +313,20 @@ static void mixture(struct work *k, struct block *b, float *out, int layer)
     b->egu = floats(k, k->n * top * 2 * f);
     b->eh = floats(k, k->n * top * f);
     b->ey = floats(k, k->n * top * c);
+    b->served = arena_array(&k->arena, experts, sizeof(size_t));
+    b->over = arena_array(&k->arena, k->n * top, sizeof(bool));
     memset(b->counts, 0, experts * sizeof(size_t));
+    memset(b->served, 0, experts * sizeof(size_t));
     linear(b->p, false, b->b, parameter(k, TENSOR_ROUTER, layer),
            (struct shape){k->n, c, experts, false});
+    make_noisy(k, b, layer);
     for (size_t row = 0; row < k->n; row++)
         route(k, b, layer, row);
+    limit(k, b);
     for (size_t i = 0; i < k->n * top; i++) {
         size_t e = b->chosen[i];
+        if (b->over[i])
+            continue;
         linear(b->egu + i * 2 * f, false, b->b + i / top * c,
                parameter(k, TENSOR_EXPERT_GATE_UP, layer) + e * 2 * f * c,
                (struct shape){1, c, 2 * f, k->rounds});
@@ -304,10 +344,10 @@ static float *gathered(struct work *k, const struct block *b, size_t e, const fl
                        size_t width, size_t per)
 {
     size_t top = (size_t)k->cfg->top_k, m = 0;
-    float *rows = floats(k, b->counts[e] * width);
+    float *rows = floats(k, b->served[e] * width);
 
     for (size_t i = 0; i < k->n * top; i++)
-        if (b->chosen[i] == e)
+        if (b->chosen[i] == e && !b->over[i])
             memcpy(rows + m++ * width, from + i / per * width, width * sizeof(float));
     return rows;
 }
@@ -317,7 +357,7 @@ static void expert_back(struct work *k, const struct block *b, int layer, size_t
                         float *dxg)
 {
     size_t top = (size_t)k->cfg->top_k, f = (size_t)k->cfg->expert_ffn, c = k->c;
-    size_t m = b->counts[e], row = 0;
+    size_t m = b->served[e], row = 0;
     struct shape down = {m, f, c, k->rounds}, up = {m, c, 2 * f, k->rounds};
     float *dy = gathered(k, b, e, dyg, c, 1), *dh = floats(k, m * f);
     float *dgu = floats(k, m * 2 * f), *dx = floats(k, m * c);
@@ -330,7 +370,7 @@ static void expert_back(struct work *k, const struct block *b, int layer, size_t
                   gathered(k, b, e, b->b, c, top), up);
     linear_input(dx, false, dgu, parameter(k, TENSOR_EXPERT_GATE_UP, layer) + e * 2 * f * c, up);
     for (size_t i = 0; i < k->n * top; i++)
-        if (b->chosen[i] == e)
+        if (b->chosen[i] == e && !b->over[i])
             memcpy(dxg + i * c, dx + row++ * c, c * sizeof(float));
 }
 

@@ -165,6 +165,7 @@ double second_step(struct second *s, const uint32_t *tokens, const uint32_t *tar
         struct second_pass pass = {.tokens = tokens + at * context,
                                    .targets = targets + at * context,
                                    .batch = n - at,
+                                   .first_token = ((uint64_t)step * n + at) * context,
                                    .balance = o->balance_loss * anneal,
                                    .z = o->router_z_loss};
         if (pass.batch > (size_t)o->micro_batch)

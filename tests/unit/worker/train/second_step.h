@@ -31,6 +31,7 @@ double second_step(struct second *s, const uint32_t *tokens, const uint32_t *tar
 struct second_pass {
     const uint32_t *tokens, *targets;
     size_t batch;
+    uint64_t first_token; /* of the run */
     double share, balance, z;
 };
 double second_gradient(struct second *s, const struct second_pass *pass);

@@ -95,6 +95,7 @@ static void test_faults(void **state)
         {"{'experts':4,'top_k':2,'expert_ffn':8,'dense_layers':2}", "dense_layers", "no mixture"},
         {"{'top_k':2}", "experts", "required with"},
         {"{'balance_loss':0.01}", "balance_loss", "needs experts"},
+        {"{'capacity_factor':1.25}", "capacity_factor", "needs experts"},
         {"{'marks':[0.5,0.2]}", "marks", "rising"},
         {"{'marks':[0]}", "marks", "rising"},
         {"{'stop_at_target':true}", "stop_at_target", "needs target_loss"},

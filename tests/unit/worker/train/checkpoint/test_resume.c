@@ -24,6 +24,7 @@
     "'top_k':2,'expert_ffn':4,'shared':1,'context':64,'batch_tokens':512,'micro_batch':3,"         \
     "'lr':0.003,'seed':3,'horizon':{'contract':'fixed','tokens':60000},'mix':{'a':0.7,'b':0.3},"   \
     "'balance_loss':0.01,'router_z_loss':0.001,'bias_update_rate':0.01,'balance_anneal':0.5,"      \
+    "'router_noise':0.1,'capacity_factor':1.0,"                                                    \
     "'reset_dead_experts':2,'marks':[0.25,1],'val_tokens':2048,'tie_embeddings':false}"
 
 #define CHECKPOINT_SECONDS 0.02
