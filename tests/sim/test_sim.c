@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "tests/sim/world.h"
+#include "tests/unit/sparse.h"
 
 enum { N_SMALL = 1000 };
 
@@ -103,10 +104,9 @@ static void run_large(uint64_t first, uint64_t n, uint32_t n_tasks)
 int main(void)
 {
     const char *one = getenv("PREREGD_SEED");
-    const char *sparse = getenv("PREREGD_SPARSE");
     bool is_long = getenv("PREREGD_LONG") != NULL;
     int64_t seed = 0;
-    int64_t part = 1;
+    const uint64_t part = sparse_part();
     struct err err = {0};
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     if (one != NULL) {
@@ -116,14 +116,10 @@ int main(void)
         }
         return run_small((uint64_t)seed, 1);
     }
-    if (sparse != NULL && text_to_int(sparse, 1, 100, &part, &err) != 0) {
-        (void)fprintf(stderr, "PREREGD_SPARSE: %s\n", err.msg);
-        return 2;
-    }
     /* A part of the worlds is made of the seeds after those of a whole run. */
     const uint64_t n_small = is_long ? 40000 : N_SMALL;
     const uint64_t n_large = is_long ? 20 : 3;
-    int rc = run_small(part > 1 ? n_small + 1 : 1, n_small / (uint64_t)part);
+    int rc = run_small(part > 1 ? n_small + 1 : 1, n_small / part);
     run_large(part > 1 ? n_large + 1 : 1, part > 1 ? 1 : n_large, 100000);
     if (is_long) {
         run_large(1, 1, 1000000);

@@ -1,7 +1,7 @@
 /*
  * The book of the Slurm executor against a simulated Slurm: many small worlds with every fault, and
  * large ones through the array path. PREREGD_SEED=n runs one small world; PREREGD_LONG=1 runs many
- * more and 100,000 tasks.
+ * more and 100,000 tasks; PREREGD_SPARSE=n an n-th part, of other seeds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "tests/sim/slurm/parts.h"
+#include "tests/unit/sparse.h"
 
 enum { N_SMALL = 300 };
 
@@ -220,7 +221,8 @@ int main(void)
     }
     run_large(1, 5000, true);
     run_singles(1000);
-    for (uint32_t n = 1; n <= 10000; n *= 100) {
+    const uint64_t part = sparse_part();
+    for (uint32_t n = 1; n <= (part > 1 ? 100 : 10000); n *= 100) {
         measure_calls(n);
         measure_death(n);
     }
@@ -229,7 +231,10 @@ int main(void)
             run_large((uint64_t)seed, 100000, true);
         }
     }
-    int rc = run_small(1, is_long ? 3000 : N_SMALL, false);
-    rc |= run_small(1, is_long ? 3000 : N_SMALL, true);
+    /* A part of the worlds is made of the seeds after those of a whole run. */
+    const uint64_t n_small = is_long ? 3000 : N_SMALL;
+    const uint64_t first = part > 1 ? n_small + 1 : 1;
+    int rc = run_small(first, n_small / part, false);
+    rc |= run_small(first, n_small / part, true);
     return rc;
 }

@@ -9,6 +9,7 @@
 #include "base/files/file.h"
 #include "base/text.h"
 #include "prereg/load/program_load.h"
+#include "tests/unit/sparse.h"
 
 struct plan_program *fixture_program(const char *toml)
 {
@@ -109,26 +110,19 @@ void fixture_table_text(size_t n_inputs, const size_t *n_levels, const size_t *o
     }
 }
 
-/* A number of the environment, or what it is when unset. */
-static int64_t variable(const char *name, int64_t min, int64_t unset)
-{
-    const char *given = getenv(name);
-    int64_t n = unset;
-    struct err err;
-    if (given != NULL && text_to_int(given, min, INT64_MAX, &n, &err) != 0) {
-        fail_msg("%s: %s", name, err.msg);
-    }
-    return n;
-}
-
 uint64_t fixture_seed(void)
 {
-    int64_t seed = variable("PREREGD_SEED", 0, clock_wall().ms);
+    const char *given = getenv("PREREGD_SEED");
+    int64_t seed = clock_wall().ms;
+    struct err err;
+    if (given != NULL && text_to_int(given, 0, INT64_MAX, &seed, &err) != 0) {
+        fail_msg("PREREGD_SEED: %s", err.msg);
+    }
     print_message("PREREGD_SEED=%lld\n", (long long)seed);
     return (uint64_t)seed;
 }
 
 size_t fixture_cases(size_t n)
 {
-    return n / (size_t)variable("PREREGD_SPARSE", 1, 1);
+    return n / sparse_part();
 }

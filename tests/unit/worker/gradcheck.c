@@ -3,6 +3,7 @@
 #include "base/rng.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/sparse.h"
 #include "tests/unit/worker/gradcheck.h"
 
 void gradcheck(const char *what, double *x, const double *analytic, size_t n, size_t stride,
@@ -10,7 +11,7 @@ void gradcheck(const char *what, double *x, const double *analytic, size_t n, si
 {
     double worst = 0.0;
 
-    for (size_t i = 0; i < n; i += stride) {
+    for (size_t i = 0; i < n; i += stride * sparse_part()) {
         double keep = x[i];
         x[i] = keep + GRADCHECK_H;
         double up = loss(ctx);

@@ -13,6 +13,7 @@
 #include "tests/oracle/engine.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
+#include "tests/unit/sparse.h"
 
 #define GOLDEN TEST_SOURCE_DIR "/tests/golden/"
 
@@ -169,12 +170,15 @@ static void compare_steps(struct fixture *f, const cJSON *kept, struct engine *e
     struct err err = {0};
 
     assert_int_equal(cJSON_GetArraySize(losses), e->opt.steps);
-    for (int step = 0; step < e->opt.steps; step++) {
+    const int64_t steps = e->opt.steps / (int64_t)sparse_part();
+    for (int step = 0; step < steps; step++) {
         double loss = 0.0, want = number_at(losses, step);
         if (trainer_step(t, &loss, &err) < 0)
             fail_msg("%s: %s", kept->string, err.msg);
         compare(f, kept->string, loss, want, f->tol.loss * want);
     }
+    if (steps < e->opt.steps)
+        return;
     compare_tensors(f, kept, "parameters", &t->w.table, t->w.params);
     const cJSON *bias = json_member(kept, "bias");
     for (size_t i = 0; i < weights_n_bias(&e->opt.model); i++)

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/sparse.h"
 #include "tests/unit/worker/train/fixture.h"
 
 #define TINY                                                                                       \
@@ -84,23 +85,11 @@ static long last_number(const char *folder, const char *text)
     return number;
 }
 
-/* PREREGD_SPARSE: every so many calls; a sanitized worker is slow. */
-static int calls_step(void)
-{
-    const char *text = getenv("PREREGD_SPARSE");
-    int64_t step = 1;
-    struct err err = {0};
-
-    if (text != NULL && text_to_int(text, 1, KILLED_CALLS / 4, &step, &err) != 0)
-        fail_msg("PREREGD_SPARSE: %s", err.msg);
-    return (int)step;
-}
-
 static void test_killed_at_every_call(void **state)
 {
     struct fixture *f = *state;
     int killed = 0, resumed = 0;
-    const int step = calls_step(), n = KILLED_CALLS / step;
+    const int step = (int)sparse_part(), n = KILLED_CALLS / step;
 
     cJSON *params = tiny_params(TOKENS);
     struct reference ref = run_reference(f, params);
