@@ -187,9 +187,11 @@ def test_active_vs_total(place):
     losses = {}
     for record in r.read("records.json")["records"]:
         losses.setdefault(record["cell"].split(",")[0][4:], []).append(record["metrics"]["best_val_loss"])
+    means = {x["condition"][4:]: x for x in r.instruments["means"] if x["measure"] == "best"}
     for arm, (mean, se) in p["val_loss"].items():
         m = sum(losses[arm]) / 3
         equal([round(m, 4), round(math.sqrt(sum((x - m) ** 2 for x in losses[arm]) / 2 / 3), 4)], [mean, se], f"loss of {arm}")
+        equal([round(means[arm]["mean"], 4), round(means[arm]["se"], 4), means[arm]["n"]], [mean, se, 3], f"the table's mean of {arm}")
 
 
 def test_holding_fixed(place):
@@ -207,14 +209,16 @@ def test_holding_fixed(place):
     near(r.figure("at_active", "target")["mean"], 4864 - 8320, 0, "steps to the target, active contract")
     near(r.figure("pair_total", "loss")["mean"], 2.8554 - 3.2625, 1e-12, "losses under the total contract")
     equal(r.figure("at_total", "target")["mean"], None, "what was not published")
-    rank = {}
-    for record in r.read("records.json")["records"]:
-        if record["stage"] == "core":
-            model, contract = (x.split("=")[1] for x in record["cell"].split(","))
-            rank.setdefault(contract, []).append((record["metrics"]["core"], model))
-    equal({c: [m for _, m in sorted(models, reverse=True)] for c, models in rank.items()},
-          {"active": ["dense", "moe256", "moe64"], "active_fp8": ["moe256", "moe64", "dense"], "total20": ["moe256", "dense", "moe64"]},
-          "rankings by contract")
+    ranks = {(x["measure"], x["setting"]): x for x in r.instruments["ranks"]}
+    equal({s.split("=")[1]: [(o["level"], o["rank"]) for o in x["order"]] for (m, s), x in ranks.items() if m == "core"},
+          {"active": [("dense", 1), ("moe256", 2), ("moe64", 3)], "active_fp8": [("moe256", 1), ("moe64", 2), ("dense", 3)],
+           "total20": [("moe256", 1), ("dense", 2), ("moe64", 3)]}, "rankings by contract")
+    equal([(o["level"], o["mean"]) for o in ranks["target", "contract=active"]["order"]],
+          [("moe256", 4864), ("moe64", 5760), ("dense", 8320)], "steps to the target: fewer is better")
+    equal((ranks["target", "contract=total20"]["order"], ranks["target", "contract=total20"]["why"]), ([], "not published"),
+          "a ranking that was not published")
+    with open(os.path.join(r.folder, "report/report.md"), encoding="utf-8") as f:
+        expect("moe256 &gt; dense &gt; moe64" in f.read(), "the report's table of ranks")
 
 
 lab.main(test_floor_verdict, test_floor_bayes, test_floor_fits, test_floor_connector, test_floor_anchors, test_active_vs_total, test_holding_fixed)

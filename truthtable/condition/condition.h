@@ -6,7 +6,8 @@
  *   comp := sum {relop sum} | sum "within" number
  *   sum  := term {(+|-) term}   term := unary {(*|/) unary}  unary := ["-"] atom
  *   atom := number | "otherwise" | name | "(" cond ")" | abs(sum) | min(sum,...) | max(sum,...)
- *         | ratio(fact, factor, 'a', 'b')
+ *         | ratio(fact, factor, 'a', 'b') | rank(measure.M, factor, 'level' {, factor, 'level'})
+ *         | trend(measure.M | contrast.K[M], factor {, factor, 'level'}).FIELD
  *   name := counter.C | contrast.K.FIELD | contrast.K[M].FIELD | measure.M['level'].mean
  *         | fact.STAGE.NAME | instrument.I.FIELD
  *
@@ -54,6 +55,9 @@ enum cond_kind {
     COND_CONTRAST, /* index, measure (INDEX_NONE: pooled), field */
     COND_MEASURE,  /* measure, factor, level_a: the mean at that level */
     COND_FACT,     /* fact */
+    COND_RANK,     /* measure, factor, level_a, where */
+    COND_TREND,    /* measure, index (a contrast; INDEX_NONE: the measure itself), factor, where;
+                      field: FIELD_MEAN is the slope */
     /* either */
     COND_INSTRUMENT, /* index, instrument_field, is_truth, name */
 };
@@ -94,6 +98,8 @@ struct cond {
     size_t factor;
     size_t level_a;
     size_t level_b;
+    const struct plan_setting *where; /* levels that a rank or trend is restricted to */
+    size_t n_where;
     size_t instrument_field; /* into instrument_fields() of its kind */
     bool is_truth;
     const char *name;
@@ -127,6 +133,8 @@ const struct cond *cond_parse(const struct cond_text *text, const struct plan_pr
 
 bool cond_is_truth(const struct cond *c);  /* is valid where a truth value is needed */
 bool cond_is_number(const struct cond *c); /* is valid where a number is needed */
+/* The name of a field of a trend. */
+const char *trend_field_name(enum contrast_field f);
 bool cond_same(const struct cond *a, const struct cond *b); /* equal trees */
 const char *contrast_field_name(enum contrast_field f);
 /* Appends a form that is equal for equal trees, names spelled out: "contrast.arch[mmlu].mean". */

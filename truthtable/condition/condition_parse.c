@@ -143,6 +143,12 @@ static struct cond *parse_atom_inner(struct cond_parser *ps)
     if (token_is_word(&ps->tok, "ratio")) {
         return cond_parse_ratio(ps);
     }
+    if (token_is_word(&ps->tok, "rank")) {
+        return cond_parse_rank(ps);
+    }
+    if (token_is_word(&ps->tok, "trend")) {
+        return cond_parse_trend(ps);
+    }
     if (ps->tok.kind == TOKEN_WORD) {
         return cond_parse_name(ps);
     }

@@ -39,5 +39,7 @@ bool cond_take(struct cond_parser *ps, enum token_kind kind, const char *what, s
 /* A name, or ratio(...): the current token is its first word. */
 struct cond *cond_parse_name(struct cond_parser *ps);
 struct cond *cond_parse_ratio(struct cond_parser *ps);
+struct cond *cond_parse_rank(struct cond_parser *ps);
+struct cond *cond_parse_trend(struct cond_parser *ps);
 
 #endif

@@ -95,6 +95,40 @@ static void print_ratio(const struct cond *c, const struct plan_program *p,
     strbuf_addc(out, ')');
 }
 
+/* {, factor, 'level'}) */
+static void print_where(const struct cond *c, const struct plan_program *p, struct strbuf *out)
+{
+    for (size_t i = 0; i < c->n_where; i++) {
+        const struct plan_factor *f = &p->factors[c->where[i].factor];
+        strbuf_addf(out, ", %s, ", f->name);
+        print_level(f->levels[c->where[i].level].text, out);
+    }
+    strbuf_addc(out, ')');
+}
+
+/* rank(measure.M, factor, 'level'). */
+static void print_rank(const struct cond *c, const struct plan_program *p, struct strbuf *out)
+{
+    const struct plan_factor *f = &p->factors[c->factor];
+    strbuf_addf(out, "rank(measure.%s, %s, ", p->measures[c->measure].name, f->name);
+    print_level(f->levels[c->level_a].text, out);
+    print_where(c, p, out);
+}
+
+/* trend(contrast.K[M], factor).slope. */
+static void print_trend(const struct cond *c, const struct plan_program *p, struct strbuf *out)
+{
+    const char *measure = p->measures[c->measure].name;
+    if (c->index == INDEX_NONE) {
+        strbuf_addf(out, "trend(measure.%s", measure);
+    } else {
+        strbuf_addf(out, "trend(contrast.%s[%s]", p->contrasts[c->index].name, measure);
+    }
+    strbuf_addf(out, ", %s", p->factors[c->factor].name);
+    print_where(c, p, out);
+    strbuf_addf(out, ".%s", trend_field_name(c->field));
+}
+
 /* The switch names every kind, so that a new one cannot be forgotten. */
 void cond_print(const struct cond *c, const struct plan_program *p, const struct fact_table *facts,
                 struct strbuf *out)
@@ -120,6 +154,8 @@ void cond_print(const struct cond *c, const struct plan_program *p, const struct
     case COND_MIN: print_call(c, "min", p, facts, out); break;
     case COND_MAX: print_call(c, "max", p, facts, out); break;
     case COND_RATIO: print_ratio(c, p, facts, out); break;
+    case COND_RANK: print_rank(c, p, out); break;
+    case COND_TREND: print_trend(c, p, out); break;
     case COND_COUNTER:
     case COND_CONTRAST:
     case COND_MEASURE:
@@ -132,11 +168,15 @@ void cond_print(const struct cond *c, const struct plan_program *p, const struct
  * of that kind. NaN does not occur. */
 bool cond_same(const struct cond *a, const struct cond *b)
 {
-    bool same = a == b || (a->kind == b->kind && a->n_kids == b->n_kids && a->index == b->index &&
-                           a->measure == b->measure && a->field == b->field && a->fact == b->fact &&
-                           a->factor == b->factor && a->level_a == b->level_a &&
-                           a->level_b == b->level_b && a->instrument_field == b->instrument_field &&
-                           a->number >= b->number && a->number <= b->number);
+    bool same =
+        a == b || (a->kind == b->kind && a->n_kids == b->n_kids && a->index == b->index &&
+                   a->measure == b->measure && a->field == b->field && a->fact == b->fact &&
+                   a->factor == b->factor && a->level_a == b->level_a && a->level_b == b->level_b &&
+                   a->instrument_field == b->instrument_field && a->n_where == b->n_where &&
+                   a->number >= b->number && a->number <= b->number);
+    for (size_t i = 0; same && i < a->n_where; i++) {
+        same = a->where[i].factor == b->where[i].factor && a->where[i].level == b->where[i].level;
+    }
     for (size_t i = 0; i < a->n_kids && same && a != b; i++) {
         same = cond_same(a->kids[i], b->kids[i]) &&
                (a->kind != COND_CHAIN || i == 0 || a->ops[i - 1] == b->ops[i - 1]);

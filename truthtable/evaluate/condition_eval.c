@@ -130,6 +130,8 @@ static struct number number_raw(struct evaluating *x, const struct cond *c)
     case COND_CONTRAST: return contrast_value(x->ev, c);
     case COND_MEASURE: return level_mean(x->ev, c->measure, c->factor, c->level_a);
     case COND_FACT: return fact_mean(x->ev, c->fact);
+    case COND_RANK: return rank_of_level(x->ev, c);
+    case COND_TREND: return trend_of_levels(x->ev, c);
     case COND_INSTRUMENT: return instrument_answer(x->ev, c)->number;
     case COND_OR:
     case COND_AND:
@@ -218,7 +220,9 @@ static enum truth truth_at(struct evaluating *x, const struct cond *c)
     case COND_COUNTER:
     case COND_CONTRAST:
     case COND_MEASURE:
-    case COND_FACT: break;
+    case COND_FACT:
+    case COND_RANK:
+    case COND_TREND: break;
     }
     return TRUTH_UNKNOWN; /* the parser keeps numbers out of logic */
 }

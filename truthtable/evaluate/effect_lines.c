@@ -181,15 +181,19 @@ static void add_effect(const cJSON *effect, struct strbuf *out)
     } else if (strcmp(kind, "counter") == 0) {
         add_counter(effect, out);
     } else {
-        const bool is_difference = strcmp(kind, "difference") == 0;
+        /* A slope is one, too: a difference for each step of the levels. */
+        const bool is_trend = strcmp(kind, "trend") == 0;
+        const bool is_rank = strcmp(kind, "rank") == 0;
+        const bool is_difference = is_trend || strcmp(kind, "difference") == 0;
         strbuf_adds(out, ": ");
         if (!add_value(effect, is_difference, out)) {
             return;
         }
+        strbuf_adds(out, is_trend ? " a level" : "");
         if (is_difference) {
             add_interval(effect, out);
         }
-        add_n(effect, is_difference ? "" : "cells", out);
+        add_n(effect, is_difference ? "" : is_rank ? "levels" : "cells", out);
     }
 }
 

@@ -109,6 +109,16 @@ static void gather_members(struct gathering *g, size_t contrast)
     }
 }
 
+/* A trend is one figure, whichever of its fields a condition reads: its slope stands for it. */
+static void gather_trend(struct gathering *g, const struct cond *c)
+{
+    struct cond *whole = arena_alloc(g->ev->arena, sizeof(*whole));
+    *whole = *c;
+    whole->field = FIELD_MEAN;
+    gather(g, &(struct effect){
+                  .cond = whole, .kind = c->kind, .index = c->index, .measure = INDEX_NONE});
+}
+
 /* Collects every quantity that a condition reads. */
 static void gather_condition(struct gathering *g, const struct cond *c)
 {
@@ -123,8 +133,10 @@ static void gather_condition(struct gathering *g, const struct cond *c)
             gather_members(g, c->index);
         }
     } else if (c->kind == COND_COUNTER || c->kind == COND_MEASURE || c->kind == COND_FACT ||
-               c->kind == COND_RATIO) {
+               c->kind == COND_RATIO || c->kind == COND_RANK) {
         gather(g, &want);
+    } else if (c->kind == COND_TREND) {
+        gather_trend(g, c);
     }
     for (size_t i = 0; i < c->n_kids; i++) {
         gather_condition(g, c->kids[i]);
@@ -322,6 +334,44 @@ static void put_fact(cJSON *o, const struct table_evaluation *ev, const struct e
     json_put_null(o, "unit");
 }
 
+/* The rank of a level among all of its factor. */
+static void put_rank(cJSON *o, const struct table_evaluation *ev, const struct effect *e)
+{
+    const struct number value = evaluation_number(ev, e->cond);
+    json_put_string(o, "kind", "rank");
+    put_value_and_why(o, &value);
+    json_put_int(o, "n", (int64_t)ev->rules->program->factors[e->cond->factor].n_levels);
+    json_put_null(o, "unit");
+}
+
+/* The slope for each step of the levels, whichever field of it is read, with its interval. */
+static void put_trend(cJSON *o, const struct table_evaluation *ev, const struct effect *e)
+{
+    static const struct {
+        const char *key;
+        enum contrast_field field;
+    } ends[] = {{"low", FIELD_CI_LOW}, {"high", FIELD_CI_HIGH}};
+    struct cond c = *e->cond;
+    c.field = FIELD_MEAN;
+    const struct number slope = evaluation_number(ev, &c);
+    json_put_string(o, "kind", "trend");
+    put_value_and_why(o, &slope);
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        c.field = ends[i].field;
+        const struct number end = evaluation_number(ev, &c);
+        if (number_is_point(&end)) {
+            json_put_number(o, ends[i].key, end.lo);
+        } else if (i == 0) {
+            json_put_string(o, "interval_why", end.known ? "known only as a bound" : end.why);
+        }
+    }
+    c.field = FIELD_N;
+    const struct number n = evaluation_number(ev, &c);
+    json_put_string(o, "over", "replicates");
+    verdict_json_put_value(o, "n", &n);
+    put_unit(o, ev->rules->program, c.measure);
+}
+
 /* One element of "effects", by kind. */
 static cJSON *effect_json(const struct table_evaluation *ev, const struct effect *e)
 {
@@ -331,6 +381,10 @@ static cJSON *effect_json(const struct table_evaluation *ev, const struct effect
         put_counter(o, ev, e);
     } else if (e->kind == COND_MEASURE) {
         put_arm(o, ev, e);
+    } else if (e->kind == COND_RANK) {
+        put_rank(o, ev, e);
+    } else if (e->kind == COND_TREND) {
+        put_trend(o, ev, e);
     } else if (e->kind != COND_CONTRAST) {
         put_fact(o, ev, e);
     } else if (e->measure == INDEX_NONE) {

@@ -84,6 +84,9 @@ enum truth contrast_pools(const struct table_evaluation *ev, size_t contrast, si
 /* Mean over the conditions of a level of the mean over their cells that are left. */
 struct number level_mean(const struct table_evaluation *ev, size_t measure, size_t factor,
                          size_t level);
+/* The rank of a level and a field of a trend, as the condition has them (level_figures.c). */
+struct number rank_of_level(const struct table_evaluation *ev, const struct cond *c);
+struct number trend_of_levels(const struct table_evaluation *ev, const struct cond *c);
 /* The outcome that all fired rows agree on; INDEX_NONE when they do not, or none fired. */
 size_t evaluation_outcome(const struct table_evaluation *ev);
 

@@ -146,10 +146,11 @@ static void gather_quantities(struct cover *c, const struct cond *cond)
     }
 }
 
-/* Counters and signs have integer values, which spares the values between. */
+/* Counters, ranks and signs have integer values, which spares the values between. */
 static bool is_integer(const struct cond *c)
 {
-    return c->kind == COND_COUNTER || (c->kind == COND_CONTRAST && c->field == FIELD_SIGN);
+    return c->kind == COND_COUNTER || c->kind == COND_RANK ||
+           (c->kind == COND_CONTRAST && c->field == FIELD_SIGN);
 }
 
 /* Adds a value if what is known does not rule it out. */
@@ -160,15 +161,22 @@ static void take_value(struct quantity *q, const struct number *within, double v
     }
 }
 
+/* The values that a quantity of which nothing is known may take. */
+static struct number widest(const struct plan_program *p, const struct cond *of)
+{
+    return of->kind == COND_RANK ? number_range(1, (double)p->factors[of->factor].n_levels)
+           : of->kind == COND_CONTRAST && is_integer(of)
+               ? number_range(-1, 1)
+               : number_range(-(double)INFINITY, (double)INFINITY);
+}
+
 /* Each constant, one value on either side of it, and the ends of what is known. */
 static void take_number_values(const struct cover *c, struct quantity *q)
 {
     const bool integer = is_integer(q->left);
     struct number within = evaluation_number(c->ev, q->left);
     if (!within.known) {
-        within = q->left->kind == COND_CONTRAST && integer
-                     ? number_range(-1, 1)
-                     : number_range(-(double)INFINITY, (double)INFINITY);
+        within = widest(c->ev->rules->program, q->left);
     }
     for (size_t i = 0; i < q->n_constants; i++) {
         const double t = q->constants[i];

@@ -16,6 +16,7 @@
 #include "truthtable/evaluate/scoring.h"
 #include "truthtable/evaluate/verdict_file.h"
 #include "truthtable/evidence/evidence.h"
+#include "truthtable/instruments/condition_means.h"
 #include "truthtable/instruments/instrument_work.h"
 
 #define POST_HOC "amended, post hoc"
@@ -41,6 +42,8 @@ static cJSON *failed(const struct instruments_input *in, const char *why)
     cJSON *o = envelope(in);
     json_put_string(o, "why", why);
     json_put(o, "instruments", json_array());
+    json_put(o, "means", json_array());
+    json_put(o, "ranks", json_array());
     json_put(o, "forecasts", json_array());
     json_put_null(o, "forecast_score");
     json_put_null(o, "priors");
@@ -260,6 +263,8 @@ static cJSON *list_instruments(const struct work *w)
     }
     push_always(w, list);
     json_put(o, "instruments", list);
+    json_put(o, "means", condition_means(w));
+    json_put(o, "ranks", condition_ranks(w));
     /* A copy that knows the answers; the verdict's own evaluation never does. */
     struct table_evaluation with = *w->ev;
     with.instruments = (const struct instrument_answer *const *)answers;

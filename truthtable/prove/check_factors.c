@@ -311,6 +311,46 @@ static void refuse_interval(const struct intervals *iv, const struct cond *c, co
              measure_is_share(&p->measures[c->measure]) ? "mean, item_low or item_high" : "mean");
 }
 
+/* A cell that a trend compares and that is asked the same as another of its condition; INDEX_NONE:
+ * none. */
+static size_t find_repeated_within(const struct intervals *iv, const struct cond *c,
+                                   const size_t *twins)
+{
+    const struct plan_program *p = iv->rules->program;
+    if (c->index != INDEX_NONE) {
+        return find_repeated(iv, c->index, twins);
+    }
+    for (size_t i = 0; i < p->n_cells; i++) {
+        bool within = twins[i] != i;
+        for (size_t k = 0; k < c->n_where; k++) {
+            within = within && p->cells[i].levels[c->where[k].factor] == c->where[k].level;
+        }
+        if (within) {
+            return i;
+        }
+    }
+    return INDEX_NONE;
+}
+
+static void check_trend(struct intervals *iv, const struct cond *c, const char *what,
+                        const struct cond_text *text)
+{
+    const struct plan_program *p = iv->rules->program;
+    const size_t *twins = twins_of(iv, p->measures[c->measure].stage);
+    const size_t cell = twins == NULL ? INDEX_NONE : find_repeated_within(iv, c, twins);
+    if (cell == INDEX_NONE) {
+        return;
+    }
+    struct strbuf name = STRBUF_INIT;
+    cond_print(c, p, &iv->rules->facts, &name);
+    diag_add(
+        iv->diag, DIAG_ERROR, text->place.line, text->place.column,
+        "%s: %s is never known: %s is given the same tasks as %s, which makes one replicate of "
+        "the two; a condition on slope can be decided",
+        what, name.buf, p->cells[cell].name, p->cells[twins[cell]].name);
+    strbuf_release(&name);
+}
+
 /* Walks a condition for fields that need a spread over replicates. */
 static void check_interval(struct intervals *iv, const struct cond *c, const char *what,
                            const struct cond_text *text)
@@ -322,6 +362,9 @@ static void check_interval(struct intervals *iv, const struct cond *c, const cha
         if (cell != INDEX_NONE) {
             refuse_interval(iv, c, what, text, cell, twins[cell]);
         }
+    }
+    if (c->kind == COND_TREND && c->field >= FIELD_SD && c->field <= FIELD_CI_HIGH) {
+        check_trend(iv, c, what, text);
     }
     for (size_t i = 0; i < c->n_kids; i++) {
         check_interval(iv, c->kids[i], what, text);

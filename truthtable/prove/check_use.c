@@ -27,6 +27,19 @@ static void use_cells_at(struct use *u, size_t factor, size_t level)
     }
 }
 
+/* Marks the cells that a rank or a trend compares. */
+static void use_cells_within(struct use *u, const struct cond *c)
+{
+    const struct plan_program *p = u->rules->program;
+    for (size_t i = 0; i < p->n_cells; i++) {
+        bool within = true;
+        for (size_t k = 0; k < c->n_where; k++) {
+            within = within && p->cells[i].levels[c->where[k].factor] == c->where[k].level;
+        }
+        u->cells[i] = u->cells[i] || within;
+    }
+}
+
 /* Marks the cells that a condition reads apart from contrasts, which use_contrasts() covers. */
 static void use_condition(struct use *u, const struct cond *c)
 {
@@ -34,6 +47,8 @@ static void use_condition(struct use *u, const struct cond *c)
         use_cells_at(u, INDEX_NONE, 0);
     } else if (c->kind == COND_MEASURE) {
         use_cells_at(u, c->factor, c->level_a);
+    } else if (c->kind == COND_RANK || (c->kind == COND_TREND && c->index == INDEX_NONE)) {
+        use_cells_within(u, c);
     } else if (c->kind == COND_RATIO) {
         use_cells_at(u, c->factor, c->level_a);
         use_cells_at(u, c->factor, c->level_b);
@@ -251,7 +266,8 @@ static void warn_uncovered_inputs(const struct check_report *r, const struct rul
 /* Whether a condition reads a field that needs spread between replicates. */
 static bool reads_interval(const struct cond *c)
 {
-    bool reads = c->kind == COND_CONTRAST && c->field >= FIELD_SE && c->field <= FIELD_BF10;
+    bool reads = (c->kind == COND_CONTRAST || c->kind == COND_TREND) && c->field >= FIELD_SE &&
+                 c->field <= FIELD_BF10;
     for (size_t i = 0; i < c->n_kids && !reads; i++) {
         reads = reads_interval(c->kids[i]);
     }

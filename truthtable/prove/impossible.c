@@ -116,6 +116,8 @@ static size_t n_ways(const struct goal *g)
     case COND_CONTRAST:
     case COND_MEASURE:
     case COND_FACT:
+    case COND_RANK:
+    case COND_TREND:
     case COND_INSTRUMENT: break;
     }
     return 1;

@@ -186,6 +186,50 @@ static void bound_function(struct prover *pr, size_t var, const struct cond *c)
     }
 }
 
+/* The variable of another level's rank in the same comparison; LINEAR_VARS_MAX: it has none. */
+static size_t rank_variable(const struct prover *pr, const struct cond *c, size_t level)
+{
+    struct cond want = *c;
+    size_t i = 0;
+    want.level_a = level;
+    while (i < pr->n_vars && !cond_same(pr->vars[i], &want)) {
+        i++;
+    }
+    return i < pr->n_vars ? i : LINEAR_VARS_MAX;
+}
+
+/* Levels that tie share the better rank, so that the ranks of all n levels sum to n(n + 1)/2 at
+ * most; some level has rank 1. Added once the last of them is a variable. */
+static void relate_ranks(struct prover *pr, const struct cond *c)
+{
+    const size_t n = pr->rules->program->factors[c->factor].n_levels;
+    struct linear sum = linear_constant(rational_of_int(0));
+    for (size_t i = 0; i < n; i++) {
+        size_t var = rank_variable(pr, c, i);
+        if (var == LINEAR_VARS_MAX) {
+            return;
+        }
+        struct linear own = linear_variable(var);
+        sum = linear_add(&sum, &own);
+    }
+    struct linear most = linear_constant(rational_of_double((double)n * (double)(n + 1) / 2));
+    require_order(pr, &most, &sum, false);
+}
+
+/* Over places one apart, values within 0..1 have a slope within -1..1, and differences of two such
+ * within -2..2. */
+static void bound_trend(struct prover *pr, size_t var, const struct cond *c)
+{
+    const struct plan_program *p = pr->rules->program;
+    const double limit = c->index == INDEX_NONE ? 1 : 2;
+    if (c->field == FIELD_N) {
+        pr->system->integer[var] = true;
+        require_bounds(pr, var, 0, (double)pr->rules->layout.n_replicates);
+    } else if (measure_is_share(&p->measures[c->measure])) {
+        require_bounds(pr, var, -limit, limit);
+    }
+}
+
 /* Adds what always holds of a new variable, and between it and the variables before it. */
 static void bound_variable(struct prover *pr, size_t var, const struct cond *c)
 {
@@ -207,6 +251,12 @@ static void bound_variable(struct prover *pr, size_t var, const struct cond *c)
         }
     } else if (c->kind == COND_MEASURE && measure_is_share(&p->measures[c->measure])) {
         require_bounds(pr, var, 0, 1);
+    } else if (c->kind == COND_RANK) {
+        pr->system->integer[var] = true;
+        require_bounds(pr, var, 1, (double)p->factors[c->factor].n_levels);
+        relate_ranks(pr, c);
+    } else if (c->kind == COND_TREND) {
+        bound_trend(pr, var, c);
     } else if (c->kind == COND_ABS || c->kind == COND_MIN || c->kind == COND_MAX) {
         bound_function(pr, var, c);
     }
@@ -236,8 +286,12 @@ bool prover_variable(struct prover *pr, const struct cond *c, struct linear *out
 static bool is_always_known(const struct prover *pr, const struct cond *c)
 {
     const struct rules *rules = pr->rules;
-    if (c->kind == COND_COUNTER || c->kind == COND_MEASURE) {
+    if (c->kind == COND_COUNTER || c->kind == COND_MEASURE || c->kind == COND_RANK) {
         return true;
+    }
+    /* The interval of a trend may be unknown even then: without spread, and with copies. */
+    if (c->kind == COND_TREND) {
+        return c->field == FIELD_MEAN || c->field == FIELD_N;
     }
     if (c->kind != COND_CONTRAST || rules->layout.contrasts[c->index].n_settings == 0) {
         return false;
@@ -325,7 +379,9 @@ static bool form_of(struct prover *pr, const struct cond *c, struct linear *out)
     case COND_MAX: return all_kids_known(pr, c) && prover_variable(pr, c, out);
     case COND_COUNTER:
     case COND_CONTRAST:
-    case COND_MEASURE: return is_always_known(pr, c) && prover_variable(pr, c, out);
+    case COND_MEASURE:
+    case COND_RANK:
+    case COND_TREND: return is_always_known(pr, c) && prover_variable(pr, c, out);
     case COND_RATIO:
     case COND_FACT:
     case COND_INSTRUMENT:

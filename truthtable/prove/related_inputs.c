@@ -76,7 +76,9 @@ static void unite_condition(struct sets *s, size_t input, const struct cond *c)
         unite_figure(s, input, c);
     } else if (c->kind == COND_COUNTER) {
         unite(s, input, counter_node(p, c->index));
-    } else if (c->kind == COND_MEASURE) {
+    } else if (c->kind == COND_TREND && c->index != INDEX_NONE) {
+        unite(s, input, figure_node(p, c->index, c->measure));
+    } else if (c->kind == COND_MEASURE || c->kind == COND_RANK || c->kind == COND_TREND) {
         unite(s, input, measure_node(p, c->measure));
     }
     for (size_t i = 0; i < c->n_kids; i++) {

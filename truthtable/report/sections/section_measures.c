@@ -359,6 +359,7 @@ void section_measures(struct doc *d, const struct report_model *m)
     const size_t n_tables = (n + MEASURES_PER_TABLE - 1) / MEASURES_PER_TABLE;
     doc_section(d, "measures", "Measures and gates");
     add_summary(d, m);
+    tables_means(d, m);
     add_figures(d, m);
     for (size_t i = 0; i < n_tables; i++) { /* of nearly equal width */
         add_gates(d, m, n * i / n_tables, n * (i + 1) / n_tables);

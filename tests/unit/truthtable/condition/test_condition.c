@@ -27,6 +27,7 @@ static const char toml[] =
     "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"counter.k == 1\"], [\"b\", \"otherwise\"]]\n"
     "[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"O1\"], [\"b\", \"O2\"]]\n"
     "[outcome]\nO1 = { prior = 0.5, title = \"one\" }\nO2 = { prior = 0.4, title = \"two\" }\n"
+    "[exclusion]\nbudget = 0.5\n"
     "[instrument.bayes]\ncontrast = \"arch\"\npriors = { s = 0.01, w = 0.02 }\n";
 
 struct fixture {
@@ -69,6 +70,12 @@ static void test_structure(void **state)
          "0.85 <= ratio(fact.train.step_seconds, arch, 'it''s', 'dense') <= 1.2"},
         {"ratio(fact.train.p, lr, '0.001', '0.002') within 1e-2",
          "ratio(fact.train.p, lr, '0.001', '0.002') within 0.01"},
+        {"rank(measure.g, arch, 'it''s') == 1", "rank(measure.g, arch, 'it''s') == 1"},
+        {"rank(measure.g,arch,'dense',lr,'0.001') == 1",
+         "rank(measure.g, arch, 'dense', lr, '0.001') == 1"},
+        {"trend(measure.q, lr).slope > 0", "trend(measure.q, lr).slope > 0"},
+        {"trend(contrast.arch[q], lr).ci_low > 0", "trend(contrast.arch[q], lr).ci_low > 0"},
+        {"trend(measure.q, lr, arch, 'dense').n > 1", "trend(measure.q, lr, arch, 'dense').n > 1"},
         {"contrast.arch[q].ci_low > 0", "contrast.arch[q].ci_low > 0"},
         {"measure.g['it''s'].mean - measure.g['dense'].mean != 0",
          "(measure.g['it''s'].mean - measure.g['dense'].mean) != 0"},
@@ -116,6 +123,19 @@ static void test_errors(void **state)
         {"ratio(fact.train.x, arch, 'dense', 'dens') > 1", 47, "did you mean \"dense\"?"},
         {"ratio(fact.train.x, arch, 'dense', 'dense') > 1", 12, "always 1"},
         {"ratio(counter.k, arch, 'dense', 'x') > 1", 18, "a ratio is one of facts"},
+        {"rank(counter.k, arch, 'dense') > 1", 17, "a rank is one by a measure"},
+        {"rank(measure.q, seed, '1') > 1", 28, "factor seed holds replicates"},
+        {"rank(measure.q, arch, 'dens') > 1", 34, "did you mean \"dense\"?"},
+        {"rank(measure.q, arch, 'dense', arch, 'dense') > 1", 43, "arch is named already"},
+        {"rank(measure.q, arch, 'dense', seed, '1') > 1", 43, "seed holds replicates"},
+        {"trend(counter.k, lr).slope > 1", 18, "a trend is one of measure.NAME"},
+        {"trend(measure.q, seed).slope > 1", 29, "factor seed holds replicates"},
+        {"trend(measure.q, lr).mean > 1", 33, "no field of a trend \"mean\""},
+        {"trend(measure.q, lr) > 1", 33, "\".\""},
+        {"trend(contrast.arch.mean, lr).slope > 1", 31, "\"[\""},
+        {"trend(contrast.arch[q], arch).slope > 1", 12, "does not leave factor arch free"},
+        {"trend(contrast.arch[q], lr, arch, 'dense').slope > 1", 12,
+         "does not leave factor arch free"},
         {"fact.tran.x > 1", 17, "did you mean \"train\"?"},
         {"instrument.bayes.x > 1", 12, "forecasts only"},
         {"1 + 2", 14, "a number stands where a comparison is needed"},
@@ -229,41 +249,53 @@ static void test_limits(void **state)
 }
 
 /* Cells in order: dense 0.001 s1, s2; dense 0.002 s1, s2; it's 0.001 s1, s2; it's 0.002 s1, s2. */
+static const struct {
+    const char *text;
+    enum truth want;
+} EVALUATED[] = {
+    {"counter.k == 0", TRUTH_TRUE},
+    {"contrast.arch[q].mean == 1.5", TRUTH_TRUE}, /* settings 1 and 2 */
+    {"contrast.arch[q].n == 2", TRUTH_TRUE},
+    {"contrast.arch[q].sd == contrast.arch[q].se * contrast.arch[q].n / contrast.arch[q].n",
+     TRUTH_FALSE},
+    {"0.999 < contrast.arch[q].se * 2 / 1 < 1.001", TRUTH_TRUE}, /* d = {1, 2} */
+    {"contrast.arch[q].ci_low < 0 and contrast.arch[q].ci_high > 3", TRUTH_TRUE},
+    {"contrast.arch.n == 4", TRUTH_TRUE}, /* 2 measures x 2 settings */
+    {"contrast.arch.max == 2 and contrast.arch.max_abs == 2", TRUTH_TRUE},
+    {"contrast.arch.sign == 1", TRUTH_TRUE},
+    {"contrast.arch.min < 0.006", TRUTH_TRUE},
+    {"measure.q['dense'].mean == 2.5", TRUTH_TRUE},
+    {"measure.q['1'].mean == 2.5", TRUTH_TRUE},
+    {"ratio(fact.train.secs, arch, 'it''s', 'dense') within 1", TRUTH_TRUE},
+    {"ratio(fact.train.secs, arch, 'it''s', 'dense') within 0.999", TRUTH_FALSE},
+    {"ratio(fact.train.none, arch, 'it''s', 'dense') within 1", TRUTH_UNKNOWN},
+    {"rank(measure.q, arch, 'it''s') == 1 and rank(measure.q, arch, 'dense') == 2", TRUTH_TRUE},
+    {"rank(measure.q, lr, '0.002', arch, 'dense') == 1", TRUTH_TRUE},
+    {"rank(measure.g, lr, '0.002', arch, 'dense') == 1", TRUTH_TRUE}, /* 0.305 and 0.325 */
+    {"trend(measure.q, lr).slope == 2.5", TRUTH_TRUE},                /* 1 and 4 */
+    {"1.499 < trend(measure.q, lr).se < 1.501 and trend(measure.q, lr).n == 2", TRUTH_TRUE},
+    {"-16.6 < trend(measure.q, lr).ci_low < -16.5", TRUTH_TRUE},
+    {"21.5 < trend(measure.q, lr).ci_high < 21.6", TRUTH_TRUE},
+    {"trend(measure.q, lr, arch, 'dense').slope == 2", TRUTH_TRUE},
+    {"trend(measure.q, lr, arch, 'dense').se >= 0", TRUTH_UNKNOWN}, /* no spread */
+    {"trend(contrast.arch[q], lr).slope == 1", TRUTH_TRUE},         /* -2 and 4 */
+    {"2.999 < trend(contrast.arch[q], lr).se < 3.001", TRUTH_TRUE},
+    {"fact.train.secs == 1.5", TRUTH_TRUE},
+    {"fact.train.none > 0 or 1 < 2", TRUTH_TRUE},
+    {"fact.train.none > 0 and 2 < 1", TRUTH_FALSE},
+    {"not fact.train.none > 0", TRUTH_UNKNOWN},
+    {"1 / (counter.k - 0) > 1", TRUTH_UNKNOWN},
+    {"0 < contrast.arch[q].bf10", TRUTH_TRUE},
+    {"1 < 2 < 2", TRUTH_FALSE},
+    {"max(1, 3, 2) == 3 and min(3, 1, 2) == 1 and abs(-2) == 2", TRUTH_TRUE},
+    {"1 - 2 - 3 == -4 and 8 / 4 / 2 == 1", TRUTH_TRUE},
+};
+
 static void test_evaluation(void **state)
 {
     static const double q[8] = {1, 2, 3, 4, 3, 2, 3, 8};
     static const double g[8] = {0.30, 0.31, 0.35, 0.30, 0.29, 0.33, 0.36, 0.40};
     static const double secs[8] = {1, 1, 1, 1, 2, 2, 2, 2};
-    static const struct {
-        const char *text;
-        enum truth want;
-    } cases[] = {
-        {"counter.k == 0", TRUTH_TRUE},
-        {"contrast.arch[q].mean == 1.5", TRUTH_TRUE}, /* settings 1 and 2 */
-        {"contrast.arch[q].n == 2", TRUTH_TRUE},
-        {"contrast.arch[q].sd == contrast.arch[q].se * contrast.arch[q].n / contrast.arch[q].n",
-         TRUTH_FALSE},
-        {"0.999 < contrast.arch[q].se * 2 / 1 < 1.001", TRUTH_TRUE}, /* d = {1, 2} */
-        {"contrast.arch[q].ci_low < 0 and contrast.arch[q].ci_high > 3", TRUTH_TRUE},
-        {"contrast.arch.n == 4", TRUTH_TRUE}, /* 2 measures x 2 settings */
-        {"contrast.arch.max == 2 and contrast.arch.max_abs == 2", TRUTH_TRUE},
-        {"contrast.arch.sign == 1", TRUTH_TRUE},
-        {"contrast.arch.min < 0.006", TRUTH_TRUE},
-        {"measure.q['dense'].mean == 2.5", TRUTH_TRUE},
-        {"measure.q['1'].mean == 2.5", TRUTH_TRUE},
-        {"ratio(fact.train.secs, arch, 'it''s', 'dense') within 1", TRUTH_TRUE},
-        {"ratio(fact.train.secs, arch, 'it''s', 'dense') within 0.999", TRUTH_FALSE},
-        {"ratio(fact.train.none, arch, 'it''s', 'dense') within 1", TRUTH_UNKNOWN},
-        {"fact.train.secs == 1.5", TRUTH_TRUE},
-        {"fact.train.none > 0 or 1 < 2", TRUTH_TRUE},
-        {"fact.train.none > 0 and 2 < 1", TRUTH_FALSE},
-        {"not fact.train.none > 0", TRUTH_UNKNOWN},
-        {"1 / (counter.k - 0) > 1", TRUTH_UNKNOWN},
-        {"0 < contrast.arch[q].bf10", TRUTH_TRUE},
-        {"1 < 2 < 2", TRUTH_FALSE},
-        {"max(1, 3, 2) == 3 and min(3, 1, 2) == 1 and abs(-2) == 2", TRUTH_TRUE},
-        {"1 - 2 - 3 == -4 and 8 / 4 / 2 == 1", TRUTH_TRUE},
-    };
     struct fixture f;
     (void)state;
     set_up(&f);
@@ -272,10 +304,10 @@ static void test_evaluation(void **state)
     evidence_init(&e, f.p);
     fixture_all_done(&e);
     fixture_rules(f.p, &rules);
-    const struct cond *conds[ARRAY_LEN(cases)];
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        CHECK_ROW("%s", cases[i].text);
-        struct cond_text t = {.text = cases[i].text};
+    const struct cond *conds[ARRAY_LEN(EVALUATED)];
+    for (size_t i = 0; i < ARRAY_LEN(EVALUATED); i++) {
+        CHECK_ROW("%s", EVALUATED[i].text);
+        struct cond_text t = {.text = EVALUATED[i].text};
         conds[i] = cond_parse(&t, f.p, COND_USE_VALIDITY, &rules.facts, &f.diag);
         assert_non_null(conds[i]);
     }
@@ -291,11 +323,11 @@ static void test_evaluation(void **state)
     coverage_init(&coverage, &e, &f.arena);
     reading_of_evidence(&reading, &e, &rules, &coverage, &f.arena);
     evaluation_run(&ev, &rules, &reading, &f.arena);
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(EVALUATED); i++) {
         const char *why = NULL;
         enum truth got = evaluation_truth(&ev, conds[i], TRUTH_UNKNOWN, &why);
-        if (got != cases[i].want || (got == TRUTH_UNKNOWN) != (why != NULL)) {
-            fail_msg("%s: got %d (%s)", cases[i].text, got, why == NULL ? "-" : why);
+        if (got != EVALUATED[i].want || (got == TRUTH_UNKNOWN) != (why != NULL)) {
+            fail_msg("%s: got %d (%s)", EVALUATED[i].text, got, why == NULL ? "-" : why);
         }
     }
     rules_release(&rules);
@@ -335,13 +367,58 @@ static void test_strong_factor(void **state)
     tear_down(&f);
 }
 
+/* A replicate that lost a cell leaves a trend with all its levels; a rank is over the cells left.
+ */
+static void test_trend_without_a_cell(void **state)
+{
+    static const double q[8] = {1, 2, 3, 4, 3, 2, 3, 8};
+    static const struct {
+        const char *text;
+        enum truth want;
+    } cases[] = {
+        {"trend(measure.q, lr).n == 1 and trend(measure.q, lr).slope == 1", TRUTH_TRUE},
+        {"trend(measure.q, lr).ci_low < 9", TRUTH_UNKNOWN},
+        {"trend(measure.q, lr, arch, 'it''s').n == 2", TRUTH_TRUE},
+        {"trend(contrast.arch[q], lr).slope == -2", TRUTH_TRUE},
+        {"rank(measure.q, arch, 'it''s') == 1", TRUTH_TRUE},
+    };
+    struct fixture f;
+    struct evidence e;
+    struct rules rules;
+    struct table_evaluation ev;
+    const struct cond *conds[ARRAY_LEN(cases)];
+    (void)state;
+    set_up(&f);
+    evidence_init(&e, f.p);
+    fixture_all_done(&e);
+    fixture_rules(f.p, &rules);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct cond_text t = {.text = cases[i].text};
+        conds[i] = cond_parse(&t, f.p, COND_USE_VALIDITY, &rules.facts, &f.diag);
+        assert_non_null(conds[i]);
+    }
+    for (size_t c = 0; c < 8; c++) {
+        fixture_score(&e, c, "q", q[c], 0);
+    }
+    evidence_set_task(&e, 1, 0, TASK_END_BLOCKED, "oom");
+    fixture_evaluate(&e, &rules, &ev);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].text);
+        const char *why = NULL;
+        assert_int_equal(evaluation_truth(&ev, conds[i], TRUTH_UNKNOWN, &why), cases[i].want);
+    }
+    rules_release(&rules);
+    evidence_release(&e);
+    tear_down(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_structure),      cmocka_unit_test(test_errors),
         cmocka_unit_test(test_place_in_lines), cmocka_unit_test(test_uses),
         cmocka_unit_test(test_limits),         cmocka_unit_test(test_evaluation),
-        cmocka_unit_test(test_strong_factor),
+        cmocka_unit_test(test_strong_factor),  cmocka_unit_test(test_trend_without_a_cell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -315,6 +315,57 @@ static void test_hostile(void **state)
     cJSON_Delete(v);
 }
 
+/* A trend is one line, whichever fields are read; a rank is one among all levels. */
+static void test_over_levels(void **state)
+{
+    (void)state;
+    expect_lines("trend(measure.exam, arch).ci_low > 0 and trend(measure.exam, arch).n > 1",
+                 "trend(measure.exam, arch).slope: +11.00 percentage points a level, 95 % interval "
+                 "+8.52 to +13.48 over replicates, n = 3\n");
+    expect_lines("trend(measure.wer, arch).slope < 0",
+                 "trend(measure.wer, arch).slope: -0.25 (unit of speech.wer) a level, no interval "
+                 "(no spread seen: the replicates' slopes are equal), n = 3\n");
+    expect_lines("rank(measure.loss, arch, 'moe') == 1",
+                 "rank(measure.loss, arch, 'moe'): 1, n = 2 levels\n");
+    expect_lines("rank(measure.exam, arch, 'dense') == 1",
+                 "rank(measure.exam, arch, 'dense'): 2, n = 2 levels\n");
+    expect_lines("rank(measure.heard, arch, 'moe') < rank(measure.heard, arch, 'dense')",
+                 "rank(measure.heard, arch, 'moe'): 1, n = 2 levels\n"
+                 "rank(measure.heard, arch, 'dense'): 2, n = 2 levels\n");
+}
+
+static void expect_open(const char *condition, const struct evidence_value *value, const char *want)
+{
+    struct scene s;
+    open_scene(&s, condition, "");
+    score_all(&s, 5);
+    if (value != NULL) {
+        evidence_add_metric(&s.e, 5, 0, "val_loss@0.2", value);
+    }
+    judge(&s);
+    assert_int_equal(s.v.kind, VERDICT_INDETERMINATE);
+    effect_lines(verdict_json(&s.v), EFFECTS_SHOWN, "", &s.text);
+    assert_string_equal(s.text.buf, want);
+    close_scene(&s);
+}
+
+/* With a value missing at any level nothing is said; a bound leaves a range. */
+static void test_over_levels_is_open(void **state)
+{
+    static const struct evidence_value above = {
+        .state = VALUE_CENSORED, .bound_above = true, .bound = 3.9, .why = "not reached"};
+    (void)state;
+    expect_open("rank(measure.loss, arch, 'dense') == 1", NULL,
+                "rank(measure.loss, arch, 'dense'): not known (the record is missing)\n");
+    expect_open("trend(measure.loss, arch).slope > 0", NULL,
+                "trend(measure.loss, arch).slope: not known (the record is missing)\n");
+    expect_open("rank(measure.loss, arch, 'dense') == 1", &above,
+                "rank(measure.loss, arch, 'dense'): 1 to 2, n = 2 levels\n");
+    expect_open("trend(measure.loss, arch).ci_low > 0", &above,
+                "trend(measure.loss, arch).slope: -0.3333 to unbounded nats per token a level, no "
+                "interval (a value is known only as a bound), n = 3\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_arm),           cmocka_unit_test(test_others_are_left_out),
         cmocka_unit_test(test_indeterminate), cmocka_unit_test(test_failed_task),
         cmocka_unit_test(test_void),          cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_over_levels),   cmocka_unit_test(test_over_levels_is_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

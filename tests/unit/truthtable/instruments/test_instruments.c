@@ -534,6 +534,41 @@ static void test_router_not_done(void **state)
     sample_close(&t);
 }
 
+/* Every measure in every condition, and the levels by their means: better is lower for a loss, and
+ * equal means share a rank. */
+static void test_means_and_ranks(void **state)
+{
+    struct sample_program t;
+    (void)state;
+    sample_open(&t, TOLD_PROGRAM);
+    sample_cells(&t, "loss", (const double[6]){1, 2, 3, 1.5, 2.6, 3.7});
+    sample_cells(&t, "text", (const double[6]){1, 2, 3, 3, 2, 1});
+    sample_cells(&t, "raw", (const double[6]){4, 4, 4, 5, 5, 5});
+    cJSON *computed = sample_compute(&t);
+    sample_expect_text(computed, "means.2.measure", "loss");
+    sample_expect_text(computed, "means.2.condition", "arch=dense");
+    sample_expect(computed, "means.2.mean", 2, EXACT);
+    sample_expect(computed, "means.2.se", 1 / sqrt(3), EXACT);
+    sample_expect(computed, "means.2.ci_low", 2 - 4.302652729749464 / sqrt(3), EXACT);
+    sample_expect(computed, "means.2.ci_high", 2 + 4.302652729749464 / sqrt(3), EXACT);
+    sample_expect(computed, "means.2.n", 3, 0);
+    sample_expect_null(computed, "means.0.mean");
+    sample_expect_text(computed, "means.0.why", "the record is missing");
+    sample_expect(computed, "means.8.mean", 4, EXACT);
+    sample_expect_null(computed, "means.8.se");
+    sample_expect_text(computed, "means.8.why", "no spread seen: the replicates are equal");
+    sample_expect_text(computed, "ranks.0.why", "the record is missing");
+    sample_expect_text(computed, "ranks.1.order.0.level", "dense");
+    sample_expect(computed, "ranks.1.order.1.rank", 2, 0);
+    sample_expect(computed, "ranks.1.order.1.mean", 2.6, EXACT);
+    sample_expect_text(computed, "ranks.1.setting", "all");
+    sample_expect(computed, "ranks.2.order.0.rank", 1, 0);
+    sample_expect(computed, "ranks.2.order.1.rank", 1, 0);
+    sample_expect_text(computed, "ranks.4.order.0.level", "moe");
+    cJSON_Delete(computed);
+    sample_close(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -544,7 +579,7 @@ int main(void)
         cmocka_unit_test(test_always),          cmocka_unit_test(test_dispersion_of_conditions),
         cmocka_unit_test(test_declared),        cmocka_unit_test(test_priors_after),
         cmocka_unit_test(test_ended),           cmocka_unit_test(test_router_not_done),
-        cmocka_unit_test(test_mixed_too_large),
+        cmocka_unit_test(test_mixed_too_large), cmocka_unit_test(test_means_and_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

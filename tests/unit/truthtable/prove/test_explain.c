@@ -168,6 +168,9 @@ static void test_groups(void **state)
         {{"contrast.c[q].mean > 0", "contrast.e[q].mean > 0", "contrast.d[q].mean > 0"}, "000"},
         {{"contrast.c[q].mean > 0", "contrast.e[p].mean > 0", "contrast.d[q].mean > 0"}, "012"},
         {{"measure.q['x'].mean > 0.3", "fact.train.x > 3", "measure.q['y'].mean > 0.3"}, "010"},
+        {{"rank(measure.q, arch, 'x') == 1", "counter.k == 1", "measure.q['y'].mean > 0.3"}, "010"},
+        {{"trend(measure.q, arch).slope > 0", "counter.k == 1", "rank(measure.q, arch, 'y') > 1"},
+         "010"},
         {{"contrast.c[q].mean > 0 or fact.train.x > 1", "contrast.c[p].mean > contrast.c[q].mean",
           "counter.k == 1"},
          "001"},
@@ -205,6 +208,13 @@ static void test_use(void **state)
         {"measure.q['z'].mean > 0.3", false, 0, 0},
         {"ratio(fact.train.x, arch, 'z', 'y') > 1", false, 0, 0},
         {"fact.train.x > 1", false, 0, 0},
+        {"rank(measure.q, arch, 'x') == 1", false, 0, 0},
+        {"trend(measure.q, arch).slope > 0", false, 0, 0},
+        {"rank(measure.q, arch, 'x') > 3", true, 0, 1},
+        {"rank(measure.q, arch, 'x') >= 1", true, 0, 1}, /* then `otherwise` never holds */
+        {"rank(measure.q, arch, 'x') + rank(measure.q, arch, 'y') + rank(measure.q, arch, 'z') > 6",
+         true, 0, 1},
+        {"trend(measure.q, arch).slope > 1", true, 0, 1},
         {"measure.q['x'].mean > 1", true, 0, 1},
         {"measure.q['x'].mean >= 0", true, 0, 1}, /* then `otherwise` never holds */
     };
@@ -236,6 +246,9 @@ static void test_uncovered(void **state)
     } cases[] = {
         {"[\"a\", \"contrast.c[q].mean > 0\"], [\"b\", \"otherwise\"]", 0, 0, 0},
         {"[\"a\", \"contrast.c[q].mean > 0\"], [\"b\", \"contrast.c[q].mean <= 0\"]", 0, 0, 0},
+        {"[\"a\", \"rank(measure.q, arch, 'x') == 1\"], "
+         "[\"b\", \"rank(measure.q, arch, 'x') >= 2\"]",
+         0, 0, 0},
         {"[\"a\", \"counter.k >= 2\"], [\"b\", \"counter.k == 0\"]", 1, 1, 0}, /* one measure */
         {"[\"a\", \"contrast.c[q].mean * contrast.c[q].mean < -1\"], [\"b\", \"otherwise\"]", 0, 0,
          1},
@@ -255,6 +268,7 @@ static void test_uncovered(void **state)
         assert_int_equal(count_words(&c, "outcome O1: no scores were found that fire"),
                          cases[i].n_unfired);
         assert_int_equal(count_words(&c, "outcome O2"), 0);
+        assert_int_equal(count_words(&c, "not shown to cover every case"), 0);
         free(rest);
         finish(&c);
     }

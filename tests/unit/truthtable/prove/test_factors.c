@@ -130,6 +130,9 @@ static void test_intervals(void **state)
          "input i: contrast.c[q].ci_low is never known: arch=y,wd=0,seed=2 is given the same tasks "
          "as arch=y,wd=0,seed=1"},
         {"contrast.c[q].sd < 1", "contrast.c[q].sd is never known"},
+        {"trend(measure.q, arch).slope > 0 and rank(measure.q, arch, 'y') == 1", NULL},
+        {"trend(measure.q, arch).ci_low > 0",
+         "input i: trend(measure.q, arch).ci_low is never known: arch="},
         {"contrast.both[q].se < 1", "contrast.both[q].se is never known"},
         {"contrast.other[loss].ci_high < 0",
          "which makes one replicate of the two; a condition on mean can be decided"},
