@@ -106,7 +106,7 @@ def test_holding_fixed_is_the_papers(place):
     folder = place.path("holding_fixed")
     expect("PREREGD_CORPUS" in refused(place, folder, None), "prepare asks for a corpus")
     said = refused(place, folder, os.path.join(lab.SHARED, "data", "tinystories", "train.jsonl"))
-    expect("74,429,926,187 tokens" in said and "at most 50" in said, said)
+    expect("74,429,497,344 tokens" in said and "at most 50" in said, said)
     grid = os.path.join(folder, "grid.toml")
     facts, _ = described(place, grid)
     with open(os.path.join(lab.SHARED, "vectors", "params.json"), encoding="utf-8") as f:
