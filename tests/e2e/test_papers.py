@@ -25,9 +25,9 @@ def published(name):
 class Replay:
     """A paper's records through `replay --out`: the answer, and the files of the folder."""
 
-    def __init__(self, place, name, grid):
+    def __init__(self, place, name, grid, records="records.json"):
         self.folder = place.path("replayed")
-        records = os.path.join(PROGRAMS, name, "replay/records.json")
+        records = os.path.join(PROGRAMS, name, "replay", records)
         self.answer = place.ctl_json("replay", os.path.join(PROGRAMS, grid), records, "--out", self.folder)
         self.verdict = self.answer["verdict"]
         plain = place.ctl_json("replay", os.path.join(PROGRAMS, grid), records)["verdict"]
@@ -62,13 +62,15 @@ def labelled(replay, label):
 
 def derived(place, name):
     """derive.py writes the committed records, byte for byte."""
+    written = ["records.json"] + (["miniseries.json"] if name == "holding_fixed" else [])
     folder = os.path.join(PROGRAMS, name, "replay")
     for file in ("derive.py", "published.json"):
         with open(os.path.join(folder, file), encoding="utf-8") as f:
             place.write(f"derived/{file}", f.read())
     subprocess.run([sys.executable, place.path("derived/derive.py")], check=True)
-    with open(os.path.join(folder, "records.json"), "rb") as a, open(place.path("derived/records.json"), "rb") as b:
-        expect(a.read() == b.read(), f"{name}: derive.py writes other records")
+    for file in written:
+        with open(os.path.join(folder, file), "rb") as a, open(place.path(f"derived/{file}"), "rb") as b:
+            expect(a.read() == b.read(), f"{name}: derive.py writes another {file}")
 
 
 # ── Below the Measurement Floor ──────────────────────────────────────────────────────────────────────
@@ -129,6 +131,19 @@ def test_floor_fits(place):
     near([f for f in extra["fits"] if f["response"] == "hellaswag"][0]["r2_conditional"], 0.06, 0.005, "what seeds add")
 
 
+def test_floor_router(place):
+    p, r = published("below_the_floor")["results"], floor(place)
+    router = r.instrument("router")
+    equal((router["fields"]["all_pinned"], router["fields"]["n_pinned"]), (True, 4), "the four figures without variance")
+    of = [c for c in router["conditions"] if c["condition"].startswith("arch=moe")]
+    equal(len(of), 2, "conditions with a router")
+    for key, name in (("entropy_share", "router_entropy_share"), ("effective_experts", "effective_experts")):
+        low, high = p[name]
+        expect(all(low <= c[key] <= high for c in of), f"{name} of {of}")
+    with open(os.path.join(r.folder, "report/report.md"), encoding="utf-8") as f:
+        expect("Effective experts" in f.read(), "the report has no effective experts")
+
+
 def test_floor_connector(place):
     p, r = published("below_the_floor")["results"], floor(place)
     connector = r.instrument("connector")
@@ -169,7 +184,7 @@ def test_floor_anchors(place):
 
 def test_active_vs_total(place):
     p, r = published("active_vs_total")["results"], Replay(place, "active_vs_total", "active_vs_total/replay/grid.toml")
-    labelled(r, "reconstructed: best losses that agree with the published means and errors; parameter counts are invented")
+    labelled(r, "reconstructed: best losses that agree with the published means and errors")
     derived(place, "active_vs_total")
     equal((r.verdict["outcome"], r.verdict["rows_fired"]), ("split", [2]), "outcome")
     for contrast, sign in (("active", 1), ("total", -1)):
@@ -184,6 +199,8 @@ def test_active_vs_total(place):
         equal(last["favours"], {"active": "moe", "total": "dense_total"}[contrast], f"{contrast}: whom it favours")
         equal([course["course"], course["slope"]["slope"], course["crossing"]["at"], course["fields"]["widens"], course["fields"]["narrows"]],
               [None] * 5, f"{contrast}: a course of one mark")
+    expect(all(list(x["metrics"]) == ["best_val_loss"] and not x.get("facts") for x in r.read("records.json")["records"]),
+           "the records hold best losses and nothing else")
     losses = {}
     for record in r.read("records.json")["records"]:
         losses.setdefault(record["cell"].split(",")[0][4:], []).append(record["metrics"]["best_val_loss"])
@@ -192,6 +209,21 @@ def test_active_vs_total(place):
         m = sum(losses[arm]) / 3
         equal([round(m, 4), round(math.sqrt(sum((x - m) ** 2 for x in losses[arm]) / 2 / 3), 4)], [mean, se], f"loss of {arm}")
         equal([round(means[arm]["mean"], 4), round(means[arm]["se"], 4), means[arm]["n"]], [mean, se, 3], f"the table's mean of {arm}")
+
+
+def test_miniseries(place):
+    """The slice that failed usefully: d12 ahead on both, and three dials turned at once."""
+    p, r = published("holding_fixed")["results"]["miniseries"], Replay(place, "holding_fixed", "holding_fixed/replay/miniseries.toml", "miniseries.json")
+    labelled(r, "reconstructed: published figures")
+    equal((r.verdict["outcome"], r.verdict["rows_fired"]), ("both", [1]), "outcome")
+    for measure in ("bpb", "core"):
+        near(r.figure("deeper", measure)["mean"], p["d12"][measure] - p["d10"][measure], 1e-12, measure)
+    facts = {x["cell"][6:]: x["facts"] for x in r.read("records.json")["records"] if x["stage"] == "train"}
+    equal(facts, {m: {"tokens": x["tokens_at_20pct"], "experts": x["experts"]} for m, x in p.items()}, "tokens and experts")
+    with open(os.path.join(r.folder, "report/report.md"), encoding="utf-8") as f:
+        text = f.read()
+    for words in ("| model=d10 | 1.4000 | 0.001 |", "| model=d12 | 1.2100 | 0.0650 |", "Depth: 10 and 12 layers.", "Routed experts: 64 and 256."):
+        expect(words in text, f"the report has no {words!r}")
 
 
 def test_holding_fixed(place):
@@ -221,4 +253,5 @@ def test_holding_fixed(place):
         expect("moe256 &gt; dense &gt; moe64" in f.read(), "the report's table of ranks")
 
 
-lab.main(test_floor_verdict, test_floor_bayes, test_floor_fits, test_floor_connector, test_floor_anchors, test_active_vs_total, test_holding_fixed)
+lab.main(test_floor_verdict, test_floor_bayes, test_floor_fits, test_floor_router, test_floor_connector, test_floor_anchors, test_active_vs_total,
+         test_miniseries, test_holding_fixed)

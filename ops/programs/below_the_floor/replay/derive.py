@@ -68,7 +68,8 @@ def train_record(cell, condition, k):
     facts = {"params_total": 34611712, "params_active": 34611712, "tokens": 10240000, "steps": 5000, "step_seconds": 1.05}
     if arch == "moe":
         facts.update(params_total=62956032, params_active=34644480, step_seconds=1.12, router_load=0.125, router_kills=0,
-                     router_occupancy=0.125, router_anneal=1, router_entropy=ENTROPY[rate][k])
+                     router_occupancy=0.125, router_anneal=1, router_entropy=ENTROPY[rate][k],
+                     router_effective=round(8 ** ENTROPY[rate][k], 4))
     return {"cell": cell, "stage": "train", "metrics": {"val_loss": {"value": LOSS[arch][rate][k]}}, "facts": facts}
 
 
