@@ -123,8 +123,10 @@ const struct ctl_command ctl_commands[] = {
      "a daemon it is read from the state folder (exit 3: it is not the last one in the journal).",
      CTL_JSON | CTL_HOST, 0, 1, cmd_verdict},
     {"report", "[PROGRAM]", "write the report again and print its path",
-     "Of a program with a verdict; without a daemon from the state folder.", CTL_JSON | CTL_HOST, 0,
-     1, cmd_report},
+     "Of a program with a verdict; without a daemon from the state folder. --csv writes means.csv "
+     "(a\n"
+     "row for each measure and condition) and records.csv (one for each measure and cell).",
+     CTL_JSON | CTL_HOST | CTL_CSV, 0, 1, cmd_report},
     {"remove", "PROGRAM [RECEIPT]", "give up the cells of a finished program",
      "Frees the disk: weights, items, logs and all other files of its attempts are removed; plan,\n"
      "lock, amendments, journal, verdict, provenance and report are kept. Needs a receipt of the\n"

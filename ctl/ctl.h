@@ -47,6 +47,7 @@ enum ctl_option {
 #define CTL_LOSE      (1U << 25) /* --yes-lose-it */
 #define CTL_HERE      (1U << 24) /* no option: $PREREGD_HOST does not concern it */
 #define CTL_SLURM     (1U << 26) /* --slurm, --slurm-wait */
+#define CTL_CSV       (1U << 27) /* --csv */
 
 /* The options of one call, borrowed from argv. NULL, 0 and false: not given. */
 struct ctl_options {
@@ -54,6 +55,7 @@ struct ctl_options {
     const char *program;
     const char *reason;
     const char *out;
+    const char *csv;     /* of report: the folder for its tables; NULL: the report itself */
     const char *pattern; /* of import, as all down to label */
     const char *samples;
     const char *records;
@@ -164,6 +166,6 @@ int import_to_folder(const struct ctl_options *o, const char *replayed, enum exi
  * in it can change a verdict. */
 
 /* Waits for it; ERR_OTHER has its last words. */
-int run_report(const char *folder, struct err *err) MUST_CHECK;
+int run_report(const char *folder, const char *csv, struct err *err) MUST_CHECK;
 
 #endif

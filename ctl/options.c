@@ -49,6 +49,7 @@ enum {
     OPT_SLURM,
     OPT_SLURM_WAIT,
     OPT_LOSE,
+    OPT_CSV,
 };
 
 /* One option, for parsing and for the help. */
@@ -111,6 +112,7 @@ static const struct option_row option_rows[] = {
     {"accept-failures", OPT_FAILURES, NULL, CTL_FAILURES,
      "stages may fail: never pause for that again"},
     {"yes-lose-it", OPT_LOSE, NULL, CTL_LOSE, "without a receipt: what is removed is lost"},
+    {"csv", OPT_CSV, "FOLDER", CTL_CSV, "write its tables there instead: means.csv, records.csv"},
     {"all", 'a', NULL, CTL_ALL, "all of them"},
     {"host", OPT_HOST, "HOST", CTL_HOST, "run it on HOST, over ssh (default: $PREREGD_HOST)"},
     /* every command takes these */
@@ -221,6 +223,7 @@ static int apply(struct ctl_options *o, int value, const char *operand, struct e
     case OPT_WITH_HOST: o->with_host = true; return 0;
     case OPT_FAILURES: o->accept_failures = true; return 0;
     case OPT_LOSE: o->lose = true; return 0;
+    case OPT_CSV: o->csv = operand; return 0;
     case OPT_HOST: return err_set(err, ERR_USAGE, "--host is written in full"); /* host_take() */
     default: return err_set(err, ERR_OTHER, "option %d is in no table", value);
     }

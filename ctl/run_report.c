@@ -14,7 +14,7 @@
 #define REPORT_TIMEOUT_MS ((int64_t)10 * 60 * 1000)
 
 /* A signal, an exit code and silence each give a message of their own. */
-int run_report(const char *folder, struct err *err)
+int run_report(const char *folder, const char *csv, struct err *err)
 {
     struct strbuf self = STRBUF_INIT;
     int rc = path_of_self(&self, err);
@@ -23,7 +23,7 @@ int run_report(const char *folder, struct err *err)
         return rc;
     }
     char *program = path_join(self.buf, "prereg-report");
-    const char *argv[] = {program, folder, NULL};
+    const char *argv[] = {program, folder, csv == NULL ? NULL : "--csv", csv, NULL};
     struct proc_spec spec = {
         .argv = argv, .timeout_ms = REPORT_TIMEOUT_MS, .max_out_bytes = (size_t)1 << 20};
     struct proc_result result;

@@ -216,7 +216,7 @@ static int import_all(struct importing *in, enum exit_code *code, struct err *er
         (rc = folder_write(&spec, &in->import, &in->verdict, err)) != 0) {
         return rc;
     }
-    if (run_report(in->o->out, err) != 0) {
+    if (run_report(in->o->out, NULL, err) != 0) {
         return err_wrap(err, "the import is in %s, without a report (run `preregctl report`)",
                         in->o->out);
     }

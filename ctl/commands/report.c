@@ -1,7 +1,8 @@
 /*
  * report [PROGRAM|FOLDER]: runs prereg-report over a program's folder and prints the path of the
  * HTML. The report is written again each time, from verdict.json and the records; it cannot change
- * a verdict. A program without a verdict is refused.
+ * a verdict. With --csv its tables are written elsewhere instead. A program without a verdict is
+ * refused.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include "ctl/ctl.h"
 #include "ctl/local_answers.h"
 #include "ctl/text/out.h"
+#include "truthtable/report/report_csv.h"
 
 /* Finds the program without a daemon. When there is none, the error stays that no daemon runs. */
 static int find_local(const struct ctl_options *o, char **folder, struct err *err)
@@ -60,6 +62,44 @@ static int find_folder(const struct ctl_options *o, char **folder, bool *ready, 
     return rc;
 }
 
+/* Prints the paths, or an object with them under their names; the HTML's has no name of its own. */
+static int print_paths(const struct ctl_options *o, const char *const (*paths)[2], size_t n,
+                       struct err *err)
+{
+    cJSON *answer = json_object();
+    int rc = 0;
+    for (size_t i = 0; i < n; i++) {
+        json_put_string(answer, paths[i][0], paths[i][1]);
+    }
+    if (o->json) {
+        rc = out_json(answer, err);
+    } else {
+        /* the folder comes first, and only the files in it are printed */
+        for (size_t i = 1; i < n; i++) {
+            terminal_printf(stdout, "%s\n", paths[i][1]);
+        }
+    }
+    cJSON_Delete(answer);
+    return rc;
+}
+
+/* The tables in a folder of the user's choice. */
+static int write_csv(const struct ctl_options *o, const char *folder, struct err *err)
+{
+    char *to = path_absolute(NULL, o->csv);
+    char *means = path_join(to, REPORT_MEANS_CSV);
+    char *records = path_join(to, REPORT_RECORDS_CSV);
+    const char *const paths[][2] = {{"folder", to}, {"means", means}, {"records", records}};
+    int rc = local_check_cells(folder, "there are no records for tables", err);
+    if (rc == 0 && (rc = run_report(folder, to, err)) == 0) {
+        rc = print_paths(o, paths, ARRAY_LEN(paths), err);
+    }
+    free(records);
+    free(means);
+    free(to);
+    return rc;
+}
+
 int cmd_report(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     *code = EXIT_OK;
@@ -79,24 +119,22 @@ int cmd_report(const struct ctl_options *o, enum exit_code *code, struct err *er
                      strrchr(folder, '/') + 1); /* an absolute path */
         goto out;
     }
+    if (o->csv != NULL) {
+        rc = closed ? err_set(err, ERR_REFUSED, "--csv reads the records, which are the owner's")
+                    : write_csv(o, folder, err);
+        goto out;
+    }
     struct err removed = {0};
     const bool is_kept = !closed && local_check_cells(folder, "", &removed) != 0;
     if (is_kept) {
         terminal_printf(stderr,
                         "its cells were removed: the report is the one that was written before\n");
     }
-    if (!closed && !is_kept && (rc = run_report(folder, err)) != 0) {
+    if (!closed && !is_kept && (rc = run_report(folder, NULL, err)) != 0) {
         goto out;
     }
-    if (o->json) {
-        cJSON *answer = json_object();
-        json_put_string(answer, "folder", report);
-        json_put_string(answer, "html", html);
-        rc = out_json(answer, err);
-        cJSON_Delete(answer);
-    } else {
-        terminal_printf(stdout, "%s\n", html);
-    }
+    const char *const paths[][2] = {{"folder", report}, {"html", html}};
+    rc = print_paths(o, paths, ARRAY_LEN(paths), err);
 out:
     free(html);
     free(verdict);

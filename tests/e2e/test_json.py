@@ -15,7 +15,7 @@ MEMBERS = {
     "cells": {"program", "n_cells", "stages", "cells"},
     "explain": {"program", "stage", "state", "why", "budgets", "attempt_list", "counted", "sealed"},
     "logs": {"program", "task", "attempts"},
-    "verdict": {"program", "state", "kind", "outcome", "exit_code", "verdict"},
+    "verdict": {"program", "state", "kind", "outcome", "exit_code", "verdict", "means", "ranks"},
     "report": {"folder", "html"},
     "export": {"folder", "tar", "sums_sha256"},
     "verify": {"receipt", "holds", "fault", "level", "sentence", "program", "root", "head", "records", "outcome", "tool", "counts",
@@ -50,7 +50,12 @@ def test_schemas(place):
     verdict = members(place, "verdict")
     equal(json.dumps(verdict["verdict"], sort_keys=True), json.dumps(json.loads(place.verdict_bytes()), sort_keys=True),
           "verdict --json against verdict.json")
-    members(place, "report")
+    report = members(place, "report")
+    with open(os.path.join(report["folder"], "instruments.json"), encoding="utf-8") as f:
+        instruments = json.load(f)
+    verdict = members(place, "verdict")
+    equal((verdict["means"], verdict["ranks"]), (instruments["means"], instruments["ranks"]), "means and ranks of verdict --json")
+    expect(verdict["means"], "no means")
     rerun(place, task.split("/", maxsplit=1)[0])
     receipts(place, verdict["outcome"])
     for command in ("retry", "unblind"):

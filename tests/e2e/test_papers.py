@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The three papers, replayed from their published figures: verdicts, tables, and what the instruments say of them."""
 
+import csv
 import json
 import math
 import os
@@ -226,6 +227,62 @@ def test_miniseries(place):
         expect(words in text, f"the report has no {words!r}")
 
 
+def read_csv(path):
+    with open(path, encoding="utf-8", newline="") as f:
+        return list(csv.DictReader(f))
+
+
+def test_tables(place):
+    """`report --csv`: the headline table and every record, as a spreadsheet reads them; levels may hold commas and quotes."""
+    p, r = published("active_vs_total")["results"], Replay(place, "active_vs_total", "active_vs_total/replay/grid.toml")
+    before = sorted(os.listdir(os.path.join(r.folder, "report")))
+    answer = place.ctl_json("report", r.folder, "--csv", place.path("tables"))
+    means = {(m["measure"], m["arm"]): m for m in read_csv(answer["means"])}
+    for arm, (mean, se) in p["val_loss"].items():
+        row = means["best", arm]
+        equal([round(float(row["mean"]), 4), round(float(row["se"]), 4), row["n"], row["why"]], [mean, se, "3", ""], f"means.csv, {arm}")
+        expect(float(row["ci_low"]) < mean < float(row["ci_high"]), f"interval of {arm}: {row}")
+        equal([means["at_20", arm][k] for k in ("mean", "se", "n", "why")], ["", "", "0", "the record is missing"], f"{arm} on the way")
+    records = read_csv(answer["records"])
+    equal(len(records), 9 * 5, "rows of records.csv")
+    wanted = {(x["cell"], x["metrics"]["best_val_loss"]) for x in r.read("records.json")["records"]}
+    equal({(x["cell"], float(x["value"])) for x in records if x["measure"] == "best"}, wanted, "values of records.csv")
+    equal({(x["seed"], x["metric"]) for x in records if x["measure"] == "best"}, {(s, "train.best_val_loss") for s in "123"}, "factors and metric")
+    equal({(x["value"], x["why"] != "") for x in records if x["measure"] == "at_40"}, {("", True)}, "records that are missing")
+    equal(place.ctl("report", r.folder, "--csv", place.path("tables")).stdout, f"{answer['means']}\n{answer['records']}\n", "the paths")
+    equal(sorted(os.listdir(os.path.join(r.folder, "report"))), before, "files of report/")
+    quoted(place)
+
+
+def quoted(place):
+    levels = ["a,b", 'say "x"']
+    with open(os.path.join(PROGRAMS, "active_vs_total/replay/grid.toml"), encoding="utf-8") as f:
+        text = f.read()
+    grid = text[:text.index("[stage.train.when.arm]")].replace('["dense_active", "moe", "dense_total"]', json.dumps(levels)) + f"""
+[measure]
+best = {{ metric = "train.best", better = "lower" }}
+[contrast]
+c = {{ between = {{ arm = {json.dumps(levels)} }} }}
+[[input]]
+name = "i"
+levels = [["y", "contrast.c[best].mean > 0"], ["n", "otherwise"]]
+[table]
+inputs = ["i"]
+rows = [["y", "Y"], ["n", "N"]]
+[outcome]
+Y = {{ prior = 0.5, title = "y" }}
+N = {{ prior = 0.4, title = "n" }}
+"""
+    records = [{"cell": f"arm={level},seed={seed}", "stage": "train", "metrics": {"best": seed + 0.1}} for level in levels for seed in (1, 2, 3)]
+    place.write("quoted/grid.toml", grid)
+    place.write("quoted/records.json", json.dumps({"schema": 1, "program": "active_vs_total_published", "records": records}))
+    place.ctl("replay", place.path("quoted/grid.toml"), place.path("quoted/records.json"), "--out", place.path("of_quoted"))
+    answer = place.ctl_json("report", place.path("of_quoted"), "--csv", place.path("quoted_tables"))
+    equal([m["arm"] for m in read_csv(answer["means"])], levels, "levels in means.csv")
+    equal([(x["arm"], x["seed"], x["value"]) for x in read_csv(answer["records"])],
+          [(level, str(seed), repr(seed + 0.1)) for level in levels for seed in (1, 2, 3)], "levels in records.csv")
+
+
 def test_holding_fixed(place):
     p, r = published("holding_fixed")["results"], Replay(place, "holding_fixed", "holding_fixed/replay/grid.toml")
     labelled(r, "reconstructed: published figures, dense under total20 is its one run")
@@ -254,4 +311,4 @@ def test_holding_fixed(place):
 
 
 lab.main(test_floor_verdict, test_floor_bayes, test_floor_fits, test_floor_router, test_floor_connector, test_floor_anchors, test_active_vs_total,
-         test_miniseries, test_holding_fixed)
+         test_tables, test_miniseries, test_holding_fixed)

@@ -31,10 +31,12 @@ static void interval_cell(const struct doc_slot *s)
 {
     const double low = member_number(json_of(s), "ci_low");
     const double high = member_number(json_of(s), "ci_high");
-    s->cell->text = isfinite(low) && isfinite(high)
-                        ? arena_printf(s->arena, "[%s, %s]", fmt_short(s->arena, low, 5),
-                                       fmt_short(s->arena, high, 5))
-                        : FMT_NONE;
+    static const struct plan_measure any = {0};
+    s->cell->text =
+        isfinite(low) && isfinite(high)
+            ? arena_printf(s->arena, "[%s, %s]", measure_score_text(s->arena, &any, low),
+                           measure_score_text(s->arena, &any, high))
+            : FMT_NONE;
     doc_datum(s, "low", low);
     doc_datum(s, "high", high);
 }
