@@ -91,21 +91,59 @@ def test_active_vs_total_is_the_papers(place):
     expect(large["params_total"] > 1.3 * dense["params_total"], "the two matchings are two")
 
 
-def refused(place, folder, corpus):
+def prepared(place, wanted, *arguments, corpus=None):
+    """What `prepare` says."""
     env = {k: v for k, v in place.env.items() if k != "PREREGD_CORPUS"}
     if corpus:
         env["PREREGD_CORPUS"] = corpus
-    run = subprocess.run([os.path.join(lab.TOP, "ops/programs/prepare"), "holding_fixed", folder], env=env, capture_output=True, text=True)
-    equal(run.returncode, 1, "prepare holding_fixed")
-    return run.stderr
+    run = subprocess.run([os.path.join(lab.TOP, "ops/programs/prepare"), *arguments], env=env, capture_output=True, text=True)
+    equal(run.returncode, wanted, f"prepare {arguments}: {run.stdout}{run.stderr}")
+    return run.stdout + run.stderr
+
+
+def test_shards_of_ones_own(place):
+    """Text of one's own, packed: shards in GPT-2's vocabulary, enough of them, and nothing else."""
+    real_data()
+    vocabulary = os.path.join(lab.SHARED, "data", "tokenizers", "gpt2", "tokenizer.json")
+    text = place.write("stories.jsonl", "".join(json.dumps({"text": f"Story {i}. " + "Once upon a time. " * 20}) + "\n" for i in range(50)))
+    place.must(OK, "prereg-data", "pack", "--tokenizer", vocabulary, "--out", place.path("shards"), text)
+    place.must(OK, "prereg-data", "pack", "--out", place.path("bytes"), text)
+    shutil.copytree(place.path("shards"), place.path("mixed"))
+    shutil.copy(text, place.path("mixed"))
+    os.mkdir(place.path("empty"))
+    folder = place.path("holding_fixed")
+
+    def said(wanted, shards, name="holding_fixed"):
+        return prepared(place, wanted, name, folder, "--shards", place.path(shards))
+
+    for shards, why in (("nowhere", "is not a folder"), ("empty", "is empty"), ("bytes", "is in another vocabulary"),
+                        ("mixed", "stories.jsonl is not a shard")):
+        expect(why in said(1, shards), f"{shards}: {why}")
+        expect(not os.path.exists(os.path.join(folder, "data/text")), f"{shards} were taken")
+    expect("brings its own text" in said(1, "shards", "first_light"), "a program with text")
+    prepared(place, 2, "holding_fixed", folder, "--shards")
+    expect("at most 50" in said(1, "shards"), "shards that are too short")
+    grid = os.path.join(folder, "grid.toml")
+    equal(place.ctl_json("check", grid)["ok"], True, "check with shards")
+    os.mkdir(place.path("enough"))
+    shutil.copy(place.path("shards/stories.shard"), place.path("enough"))
+    with open(place.path("enough/stories.shard"), "r+b") as f:  # 1.6 billion tokens, nearly all of them a hole in the file
+        f.seek(16)
+        f.write((1_600_000_000).to_bytes(8, "little"))
+        f.truncate(192 + 50 * 24 + 2 * 1_600_000_000)
+    expect("holds other text" in said(1, "enough"), "other shards over those that are there")
+    shutil.rmtree(os.path.join(folder, "data/text"))
+    equal(said(0, "enough").strip(), grid, "enough shards")
+    equal(os.listdir(os.path.join(folder, "data/text")), ["stories.shard"], "the shards")
+    equal(said(0, "enough").strip(), grid, "once more")
 
 
 def test_holding_fixed_is_the_papers(place):
     """Every published count, step and horizon; and text that cannot feed them is refused."""
     real_data()
     folder = place.path("holding_fixed")
-    expect("PREREGD_CORPUS" in refused(place, folder, None), "prepare asks for a corpus")
-    said = refused(place, folder, os.path.join(lab.SHARED, "data", "tinystories", "train.jsonl"))
+    expect("PREREGD_CORPUS" in prepared(place, 1, "holding_fixed", folder), "prepare asks for a corpus")
+    said = prepared(place, 1, "holding_fixed", folder, corpus=os.path.join(lab.SHARED, "data", "tinystories", "train.jsonl"))
     expect("74,429,497,344 tokens" in said and "at most 50" in said, said)
     grid = os.path.join(folder, "grid.toml")
     facts, _ = described(place, grid)
@@ -180,5 +218,5 @@ def test_published(place):
     expect("README.md has other digests" in said(ANY, "--readme"), "README.md")
 
 
-lab.main(test_all_check_and_lock, test_below_the_floor_is_the_papers, test_active_vs_total_is_the_papers, test_holding_fixed_is_the_papers,
-         test_starter, test_published)
+lab.main(test_all_check_and_lock, test_below_the_floor_is_the_papers, test_active_vs_total_is_the_papers, test_shards_of_ones_own,
+         test_holding_fixed_is_the_papers, test_starter, test_published)
