@@ -19,7 +19,10 @@
 #include "ctl/ctl.h"
 #include "ctl/local_answers.h"
 #include "ctl/text/out.h"
-#include "truthtable/report/report_csv.h"
+
+/* What `prereg-report --csv` writes (truthtable/report/report_csv.h, which ctl/ may not use). */
+#define MEANS_CSV   "means.csv"
+#define RECORDS_CSV "records.csv"
 
 /* Finds the program without a daemon. When there is none, the error stays that no daemon runs. */
 static int find_local(const struct ctl_options *o, char **folder, struct err *err)
@@ -87,8 +90,8 @@ static int print_paths(const struct ctl_options *o, const char *const (*paths)[2
 static int write_csv(const struct ctl_options *o, const char *folder, struct err *err)
 {
     char *to = path_absolute(NULL, o->csv);
-    char *means = path_join(to, REPORT_MEANS_CSV);
-    char *records = path_join(to, REPORT_RECORDS_CSV);
+    char *means = path_join(to, MEANS_CSV);
+    char *records = path_join(to, RECORDS_CSV);
     const char *const paths[][2] = {{"folder", to}, {"means", means}, {"records", records}};
     int rc = local_check_cells(folder, "there are no records for tables", err);
     if (rc == 0 && (rc = run_report(folder, to, err)) == 0) {
