@@ -16,7 +16,7 @@
 
 #define ROUNDING 1e-12 /* as of contrasts (evaluate/contrast.c) */
 
-struct condition_mean {
+struct mean_estimate {
     double mean, se, low, high;
     size_t n;
     const char *why; /* of the first that is unknown */
@@ -24,7 +24,7 @@ struct condition_mean {
 
 /* The values of the replicates that are left; false after one that is unknown. */
 static bool read_values(const struct work *w, size_t measure, size_t condition, double *values,
-                        struct condition_mean *out)
+                        struct mean_estimate *out)
 {
     const struct layout *l = &w->ev->rules->layout;
     const char *copy = NULL;
@@ -44,7 +44,7 @@ static bool read_values(const struct work *w, size_t measure, size_t condition, 
     return out->n > 0;
 }
 
-static void find_spread(const double *values, struct condition_mean *out)
+static void find_spread(const double *values, struct mean_estimate *out)
 {
     double low = values[0];
     double high = values[0];
@@ -63,10 +63,10 @@ static void find_spread(const double *values, struct condition_mean *out)
     out->high = out->mean + half;
 }
 
-static struct condition_mean mean_of(const struct work *w, size_t measure, size_t condition,
-                                     double *values)
+static struct mean_estimate mean_of(const struct work *w, size_t measure, size_t condition,
+                                    double *values)
 {
-    struct condition_mean out = {(double)NAN, (double)NAN, (double)NAN, (double)NAN, 0, NULL};
+    struct mean_estimate out = {(double)NAN, (double)NAN, (double)NAN, (double)NAN, 0, NULL};
     if (read_values(w, measure, condition, values, &out)) {
         out.mean = stat_mean(values, out.n);
         if (out.why == NULL) {
@@ -83,7 +83,7 @@ cJSON *condition_means(const struct work *w)
     cJSON *list = json_array();
     for (size_t m = 0; m < p->n_measures; m++) {
         for (size_t c = 0; c < p->n_conditions; c++) {
-            const struct condition_mean x = mean_of(w, m, c, values);
+            const struct mean_estimate x = mean_of(w, m, c, values);
             cJSON *o = json_object();
             json_put_string(o, "measure", p->measures[m].name);
             json_put_string(o, "condition", p->conditions[c].name);
@@ -102,7 +102,7 @@ cJSON *condition_means(const struct work *w)
 
 /* ---- ranks ---- */
 
-struct ranked {
+struct ranked_level {
     const char *level;
     size_t place; /* among the levels of the plan */
     double rank;
@@ -112,8 +112,8 @@ struct ranked {
 /* By rank; levels that tie keep the order of the plan. */
 static int by_rank(const void *a, const void *b)
 {
-    const struct ranked *x = a;
-    const struct ranked *y = b;
+    const struct ranked_level *x = a;
+    const struct ranked_level *y = b;
     int order = (x->rank > y->rank) - (x->rank < y->rank);
     return order != 0 ? order : (x->place > y->place) - (x->place < y->place);
 }
@@ -156,7 +156,7 @@ static cJSON *order_json(const struct work *w, size_t measure, size_t factor, si
 {
     const struct plan_program *p = w->p;
     const size_t n = p->factors[factor].n_levels;
-    struct ranked *levels = arena_array(w->arena, n, sizeof(*levels));
+    struct ranked_level *levels = arena_array(w->arena, n, sizeof(*levels));
     struct plan_setting *where = arena_array(w->arena, p->n_factors, sizeof(*where));
     struct cond c = {.kind = COND_RANK, .measure = measure, .factor = factor, .where = where};
     double *values = arena_array(w->arena, w->ev->rules->layout.n_replicates, sizeof(*values));
@@ -170,8 +170,8 @@ static cJSON *order_json(const struct work *w, size_t measure, size_t factor, si
         const struct number rank = rank_of_level(w->ev, &c);
         const size_t at = condition_at(p, condition, factor, i);
         *why = point_why(&rank);
-        levels[i] = (struct ranked){p->factors[factor].levels[i].text, i, rank.lo,
-                                    mean_of(w, measure, at, values).mean};
+        levels[i] = (struct ranked_level){p->factors[factor].levels[i].text, i, rank.lo,
+                                          mean_of(w, measure, at, values).mean};
     }
     cJSON *order = json_array();
     qsort(levels, n, sizeof(*levels), by_rank);
