@@ -146,20 +146,27 @@ def test_holding_fixed_is_the_papers(place):
     said = prepared(place, 1, "holding_fixed", folder, corpus=os.path.join(lab.SHARED, "data", "tinystories", "train.jsonl"))
     expect("74,429,497,344 tokens" in said and "at most 50" in said, said)
     grid = os.path.join(folder, "grid.toml")
-    facts, _ = described(place, grid)
+    facts, plan = described(place, grid)
     with open(os.path.join(lab.SHARED, "vectors", "params.json"), encoding="utf-8") as f:
         vectors = json.load(f)
     horizons = vectors["horizons"]
     counts = {c["name"]: c for c in vectors["cases"]}
     for model, name in (("dense", "nmoe dense"), ("moe64", "nmoe MoE-64"), ("moe256", "nmoe MoE-256")):
-        active, total = (facts[f"model={model},contract={c}"] for c in ("active", "total"))
-        for f in (active, total):
+        active, total, active20, total20 = (facts[f"model={model},contract={c}"] for c in ("active", "total", "active20", "total20"))
+        for f in (active, total, active20, total20):
             hold(f, params_total=counts[name]["total"], params_active=counts[name]["active"], active_ffn=3072)
         hold(active, steps=horizons["dense_steps"], tokens=4_999_610_368)
         hold(total, steps=horizons["total_steps"][model], tokens=horizons["total_steps"][model] * horizons["batch_tokens"])
         equal(round(active["tokens"] / active["params_total"], 2), horizons["tokens_per_total"][model], f"tokens per parameter, {model}")
         equal(round(active["tokens"] / active["params_active"], 2), horizons["tokens_per_active"][model], f"tokens per active, {model}")
-        equal(round(0.2 * total["steps"]), horizons["fraction_0.2"].get(model, 1907), f"steps at 20 %, {model}")
+        for f, steps in ((active20, 1907), (total20, horizons["fraction_0.2"].get(model, 1907))):
+            hold(f, steps=steps, tokens=steps * horizons["batch_tokens"])
+    train = plan["stage"]["train"]
+    equal({c: (x["horizon"].get("stop"), x.get("marks", train["params"]["marks"])[-1]) for c, x in train["when"]["contract"].items()},
+          {"active": (None, 1), "total": (None, 1), "active20": (0.2, 0.2), "total20": (0.2, 0.2)}, "where runs stop, and their last mark")
+    equal([stop % train["params"]["eval_every"] for stop in (8320, 5760, 4864, 6272)], [0] * 4, "published stops are steps that are evaluated")
+    said = place.ctl("check", grid)
+    expect("is not declared" not in said.stdout + said.stderr, said.stderr)
 
 
 def test_starter(place):
