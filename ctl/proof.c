@@ -7,7 +7,9 @@
 
 #include <stdlib.h>
 
+#include "base/files/file.h"
 #include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "base/machine/gpu_ask.h"
 #include "ctl/load.h"
 #include "prereg/load/program_load.h"
@@ -68,6 +70,20 @@ static int may_run(const struct trust_ask *trust, const struct plan_program *p, 
     return rc;
 }
 
+/* Where our workers keep what they measured of this machine, its folder made; NULL: nowhere, and
+ * they measure again. */
+static char *rates_file(const char *named)
+{
+    struct err nowhere;
+    char *state = NULL;
+    char *path = NULL;
+    if (load_state_folder(named, &state, &nowhere) == 0 && dir_make(state, 0700, &nowhere) == 0) {
+        path = path_join(state, LAYOUT_MACHINE_RATES);
+    }
+    free(state);
+    return path;
+}
+
 /* What is being proved: a program, and which of its parts are sound. */
 struct proof_premises {
     const struct plan_program *program;
@@ -89,8 +105,10 @@ static int ask_workers(struct proof *proof, const struct proof_premises *x, stru
     if (rc != 0) {
         return rc;
     }
-    const struct describe_how how = {.flops_per_second = machine_rate(x->trust->state, p)};
+    char *rates = rates_file(x->trust->state);
+    const struct describe_how how = {.rates = rates};
     rc = describe_run(p, &how, &proof->describe, &proof->diag, err);
+    free(rates);
     proof->described = true;
     if (rc != 0) {
         return err_wrap(err, "ask the workers");

@@ -36,14 +36,4 @@ void proof_release(struct proof *proof);
 /* {"ok","program","diagnostics":[…],"proof":{…}}; the caller deletes it. */
 cJSON *proof_json(const struct proof *proof);
 
-/*
- * How much one thread of this machine computes in a second, for the estimates of `check`: measured
- * once with the trainer's own --bench, and kept in STATE/machine-rates.json under the processor's
- * name and the contract's version.
- */
-
-/* Returns FLOP/s; 0 when no stage runs a worker of ours, or nothing could be measured. `state`:
- * the state folder, NULL: the user's own. */
-double machine_rate(const char *state, const struct plan_program *p);
-
 #endif

@@ -34,13 +34,14 @@ struct asking {
     struct diag *diag;
     sigset_t held; /* while anything of it is on disk or runs */
     int64_t timeout_ms;
-    double flops_per_second;
+    const char *rates;
     char *folder; /* temporary; objects/ in it holds the copies of workers */
     char *work;   /* in it: to the worker, this is its attempt's folder */
     char *task_path;
-    cJSON *copies;  /* path -> copy */
-    cJSON *answers; /* question -> answer, so that equal tasks are asked once */
-    cJSON *said;    /* faults reported already */
+    cJSON *copies;     /* path -> copy */
+    const cJSON *json; /* the answers so far, as struct describe has them */
+    cJSON *answers;    /* question -> answer, so that equal tasks are asked once */
+    cJSON *said;       /* faults reported already */
     size_t n_asked;
 };
 
@@ -225,6 +226,34 @@ static cJSON *run_one(struct asking *a, size_t stage, size_t condition)
     return answer;
 }
 
+/* Only our own workers keep rates, and estimate a model by what will make it. */
+static bool is_ours(const struct plan_stage *s)
+{
+    return strcmp(s->command[0], "prereg-train") == 0 || strcmp(s->command[0], "prereg-eval") == 0;
+}
+
+/* STAGE -> {"params":{...}} for the inputs of a stage: what makes them, with parameters that their
+ * workers solved. */
+static cJSON *producers_of(const struct asking *a, size_t stage, size_t condition)
+{
+    const struct plan_stage *s = &a->p->stages[stage];
+    cJSON *producers = json_object();
+    for (size_t i = 0; i < s->n_after; i++) {
+        const cJSON *said = describe_find(a->json, a->p, condition, s->after[i]);
+        const cJSON *solved = said == NULL ? NULL : json_member(said, "params");
+        cJSON *params =
+            task_params(a->p, NULL, a->p->conditions[condition].first_cell, s->after[i]);
+        cJSON *one = json_object();
+        for (const cJSON *v = solved == NULL ? NULL : solved->child; v != NULL; v = v->next) {
+            cJSON_DeleteItemFromObjectCaseSensitive(params, v->string);
+            json_put(params, v->string, json_copy(v));
+        }
+        json_put(one, "params", params);
+        json_put(producers, a->p->stages[s->after[i]].name, one);
+    }
+    return producers;
+}
+
 /* The answer of one (condition, stage), from the cache of questions when an equal task was
  * asked. Null when the worker does not describe. Fails only where the machine does, or on a
  * signal. */
@@ -237,8 +266,9 @@ static int ask(struct asking *a, size_t stage, size_t condition, cJSON **out, st
         return 0;
     }
     cJSON *task = task_json_build(a->p, NULL, &attempt);
-    if (a->flops_per_second > 0) {
-        json_put_number(task, "flops_per_second", a->flops_per_second);
+    if (is_ours(&a->p->stages[stage])) {
+        json_put_string(task, "rates", a->rates);
+        json_put(task, "producers", producers_of(a, stage, condition));
     }
     char *question = question_text(task);
     const cJSON *known = json_member(a->answers, question);
@@ -334,7 +364,7 @@ int describe_run(const struct plan_program *p, const struct describe_how *how, s
     struct asking a = {.p = p,
                        .diag = diag,
                        .timeout_ms = how->timeout_ms > 0 ? how->timeout_ms : DESCRIBE_TIMEOUT_MS,
-                       .flops_per_second = how->flops_per_second};
+                       .rates = how->rates};
     *out = (struct describe){.json = json_object()};
     sigset_t before;
     proc_hold_signals(&a.held, &before);
@@ -348,6 +378,7 @@ int describe_run(const struct plan_program *p, const struct describe_how *how, s
     a.task_path = path_join(a.work, LAYOUT_TASK);
     a.copies = json_object();
     a.answers = json_object();
+    a.json = out->json;
     a.said = json_object();
     rc = dir_make(a.work, 0700, err);
     if (rc == 0) {

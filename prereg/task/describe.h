@@ -28,8 +28,8 @@ struct describe {
 
 /* How the workers are asked. */
 struct describe_how {
-    int64_t timeout_ms;      /* of one worker; <= 0: DESCRIBE_TIMEOUT_MS */
-    double flops_per_second; /* of a thread of this machine, for estimates; 0: not known */
+    int64_t timeout_ms; /* of one worker; <= 0: DESCRIBE_TIMEOUT_MS */
+    const char *rates;  /* the file in which our workers keep what they measure; NULL: none */
 };
 
 /* Asks all workers, one after another, in a temporary folder. What a worker finds wrong with its

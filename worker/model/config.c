@@ -15,7 +15,11 @@
 /* What a model may have; with the longest pass (worker/train/options.c) no size of a buffer
  * overflows size_t, and no leading dimension BLAS's int. */
 #define PARAMS_MAX ((int64_t)1 << 38)
-#define SHARED_MAX (1 << 24) /* columns of all shared experts together */
+/* What a smaller shape for trials keeps. */
+#define LAYERS_LEAST  2
+#define EXPERTS_LEAST 8
+#define VOCAB_LEAST   4096
+#define SHARED_MAX    (1 << 24) /* columns of all shared experts together */
 
 static int get_dim(struct params *p, const char *key, int min, int fallback)
 {
@@ -168,6 +172,28 @@ double model_config_flops_per_token(const struct model_config *cfg)
         active -= (int64_t)cfg->vocab * cfg->width;
     return 6.0 * (double)active +
            12.0 * cfg->layers * (double)cfg->width * (double)cfg->context / 2.0;
+}
+
+void model_config_shrink(struct model_config *cfg, int64_t most)
+{
+    while (cfg->layers > LAYERS_LEAST && cfg->layers > cfg->dense_layers + 1 &&
+           model_config_total(cfg) > most)
+        cfg->layers--;
+    while (cfg->experts / 2 >= cfg->top_k && cfg->experts / 2 >= EXPERTS_LEAST &&
+           model_config_total(cfg) > most)
+        cfg->experts /= 2;
+    while (cfg->vocab / 2 >= VOCAB_LEAST && model_config_total(cfg) > most)
+        cfg->vocab /= 2;
+}
+
+void model_config_name(const struct model_config *cfg, struct strbuf *out)
+{
+    strbuf_addf(out, "%d x %d, %d of %d heads, vocabulary %d%s, context %d, ffn %d", cfg->layers,
+                cfg->width, cfg->kv_heads, cfg->heads, cfg->vocab,
+                cfg->tie_embeddings ? "" : " twice", cfg->context, cfg->ffn);
+    if (cfg->experts > 0)
+        strbuf_addf(out, ", %d of %d and %d experts of %d after %d", cfg->top_k, cfg->experts,
+                    cfg->shared, cfg->expert_ffn, cfg->dense_layers);
 }
 
 void model_config_put(const struct model_config *cfg, cJSON *obj)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/strbuf.h"
 #include "worker/report/params.h"
 
 /* Upper limits of a shape, wherever it comes from. With these, and widths that a match solves
@@ -61,6 +62,11 @@ int64_t model_config_active_ffn(const struct model_config *cfg);
 /* 6 (active - embedding rows that are looked up, not multiplied) + 12 L C T / 2. */
 double model_config_flops_per_token(const struct model_config *cfg);
 
+/* Appends every number of the shape that a time depends on, in a few words. */
+void model_config_name(const struct model_config *cfg, struct strbuf *out);
+/* A shape of the same width, of about so many parameters where that can be had, whose operations
+ * cost alike: fewer layers, then fewer experts that are not chosen, then fewer words. */
+void model_config_shrink(struct model_config *cfg, int64_t most);
 /* The members of model.json that describe the shape. */
 void model_config_put(const struct model_config *cfg, cJSON *obj);
 /* ERR_USAGE with the first fault of the shape. */

@@ -143,6 +143,21 @@ int model_measure_rates(struct model *m, struct score_rates *rates, struct err *
     return engine_measure(m->engine, rates, err);
 }
 
+int model_shape_rates(const struct model_config *cfg, struct score_rates *rates, struct err *err)
+{
+    struct weights weights = {0};
+    struct engine *engine = NULL;
+
+    int rc = weights_init(&weights, cfg, err);
+    if (rc == 0)
+        rc = engine_create(&weights, &engine, err);
+    if (rc == 0)
+        rc = engine_measure(engine, rates, err);
+    engine_free(engine);
+    weights_release(&weights);
+    return rc;
+}
+
 const char *model_kernels_text(void)
 {
     static const char *const texts[] = {[NN_CPU_BASELINE] = "none, kernels baseline",

@@ -115,6 +115,9 @@ void score_counter_generate(struct score_counter *c, const struct score_generati
 /* In processor time; takes about a second. Leaves the model's path empty. ERR_OTHER without memory.
  */
 int model_measure_rates(struct model *m, struct score_rates *rates, struct err *err) MUST_CHECK;
+/* The same of a model of this shape, which is made of zeros for it. */
+int model_shape_rates(const struct model_config *cfg, struct score_rates *rates,
+                      struct err *err) MUST_CHECK;
 /* Seconds that the cost takes at these rates. */
 double score_seconds(const struct score_cost *cost, const struct score_rates *rates);
 

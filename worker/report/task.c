@@ -128,7 +128,8 @@ static int read_members(struct worker_task *task, struct err *err)
         (rc = read_sealed(task, err)) < 0 ||
         (rc = json_opt_int(obj, "threads", 1, 1024, &threads, err)) < 0 ||
         (rc = json_opt_int(obj, "memory_bytes", 0, JSON_INT_MAX, &task->memory_bytes, err)) < 0 ||
-        (rc = json_opt_number(obj, "flops_per_second", &task->flops_per_second, err)) < 0 ||
+        (rc = json_opt_string(obj, "rates", &task->rates, err)) < 0 ||
+        (rc = opt_object(obj, "producers", &task->producers, err)) < 0 ||
         (rc = json_get_object(obj, "params", &task->params, err)) < 0 ||
         (rc = opt_object(obj, "inputs", &task->inputs, err)) < 0 ||
         (rc = opt_object(obj, "data", &task->data, err)) < 0 ||
@@ -142,11 +143,6 @@ static int read_members(struct worker_task *task, struct err *err)
     if ((rc = read_resume(task, err)) < 0)
         return rc;
     return read_checkpoint(task, err);
-}
-
-double task_flops_per_second(const struct worker_task *task)
-{
-    return task->flops_per_second > 0.0 ? task->flops_per_second : TASK_USUAL_FLOPS;
 }
 
 int task_from_json(cJSON *json, struct worker_task *task, struct err *err)

@@ -37,7 +37,8 @@ struct worker_task {
     double checkpoint_seconds;   /* < 0: "auto" */
     int64_t try_steps;           /* of `preregctl try`: at most this many; 0: all */
     int64_t try_items;
-    double flops_per_second; /* of a thread here, under --describe; 0: not known */
+    const char *rates;      /* under --describe, the file of machine_rates.h; NULL: none */
+    const cJSON *producers; /* under --describe, by input: what it is made from; or NULL */
 };
 
 /* Whether no point of a curve may be reported that has the value of a metric, or its value at a
@@ -51,9 +52,8 @@ struct task_data {
     struct digest sha256; /* all zero when the task gives none */
 };
 
-/* What a thread does here, for estimates of time: as measured, else a usual processor's. */
+/* What a thread of a usual processor does in a second, for estimates where nothing is measured. */
 #define TASK_USUAL_FLOPS 5e10
-double task_flops_per_second(const struct worker_task *task);
 
 /* ERR_USAGE for a member of the wrong type, ERR_VERSION for another protocol. Call task_release()
  * also after an error. */

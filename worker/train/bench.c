@@ -13,16 +13,15 @@
 
 #include "base/files/file.h"
 #include "base/json/json.h"
-#include "base/rng.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "worker/nn/threads.h"
 #include "worker/train/memory.h"
 #include "worker/train/trainer.h"
+#include "worker/train/trial.h"
 
 #define FILE_BYTES_MAX (1u << 20)
 #define WARM_UP        2
-#define STREAM_WINDOWS 64 /* sequences the random text is long */
 #define BATCH_MAX      65536
 #define CONTEXT_MAX    65536
 
@@ -149,30 +148,12 @@ static int find_model(const struct bench_options *opt, struct model_config *cfg,
                    near == NULL ? "" : "\"?)");
 }
 
-/* One source of random tokens. */
-static void make_data(struct train_data *data, const struct model_config *cfg, int64_t batch)
-{
-    struct train_source *src = &data->sources[0];
-    struct rng rng;
-
-    *data = (struct train_data){.n_sources = 1, .seed = 1, .context = (size_t)cfg->context};
-    src->name = "random";
-    src->weight = 1.0;
-    src->block_part = MIX_BLOCK;
-    src->n_windows = (uint64_t)batch * STREAM_WINDOWS;
-    src->train.n = (src->n_windows + 1) * data->context + 1;
-    src->train.ids = xcalloc(src->train.n, sizeof(*src->train.ids));
-    rng_seed(&rng, 1);
-    for (size_t i = 0; i < src->train.n; i++)
-        src->train.ids[i] = (uint32_t)rng_below(&rng, (uint64_t)cfg->vocab);
-}
-
 /* Before any of it is asked for: whether a pass is one that the trainer makes, and fits. */
 static int check_size(const struct train_options *train, struct err *err)
 {
     const double mib = 0x1p20;
     double tokens = (double)train->batch_tokens;
-    double need = trainer_bytes(train) + sizeof(uint32_t) * tokens * STREAM_WINDOWS;
+    double need = trainer_bytes(train) + sizeof(uint32_t) * tokens * TRIAL_WINDOWS;
     double there = memory_of_machine();
 
     if (train->batch_tokens > MICRO_TOKENS_MAX)
@@ -282,23 +263,8 @@ int bench_run(const struct bench_options *opt, FILE *out, struct err *err)
         result.model.context = (int)opt->context;
     if (opt->batch > 0)
         result.batch = opt->batch;
-    /* Defaults as for a task; only sizes and the batch matter for speed. */
-    struct train_options train = {.model = result.model,
-                                  .schedule = {.kind = SCHEDULE_CONSTANT},
-                                  .batch_tokens = result.batch * result.model.context,
-                                  .micro_batch = result.batch,
-                                  .steps = opt->steps + WARM_UP,
-                                  .seed = 1,
-                                  .lr = 1e-4,
-                                  .precision = opt->precision,
-                                  .weight_decay = 0.1,
-                                  .clip = 1.0,
-                                  .beta1 = 0.9,
-                                  .beta2 = 0.95,
-                                  .eps = 1e-8,
-                                  .init_std = 0.02,
-                                  .balance_loss = result.model.experts > 0 ? 0.01 : 0.0,
-                                  .balance_anneal = 1.0};
+    struct train_options train =
+        trial_options(&result.model, result.batch, opt->steps + WARM_UP, opt->precision);
     rc = check_size(&train, err);
     if (rc < 0)
         return rc;
@@ -307,7 +273,7 @@ int bench_run(const struct bench_options *opt, FILE *out, struct err *err)
         return rc;
     product_choose(opt->products, (int)opt->threads);
     result.planned_bytes = trainer_bytes(&train);
-    make_data(&data, &result.model, result.batch);
+    trial_data(&data, &result.model, result.batch);
     rc = trainer_init(&trainer, &train, &data, err);
     if (rc == 0)
         rc = measure(&trainer, &result, err);

@@ -16,9 +16,10 @@
 #include "worker/train/memory.h"
 #include "worker/train/train.h"
 #include "worker/train/train_result.h"
+#include "worker/train/trial.h"
 
 #define PARAMS_FILE_MAX     (1u << 20)
-#define START_SECONDS       1.0
+#define START_SECONDS       0.1
 #define CHECKPOINTS_ON_DISK 3.0 /* two, and the third while it is written */
 
 static void add_metric(void *ctx, const char *name)
@@ -39,7 +40,7 @@ static void describe_facts(const struct worker_task *task, const struct train_op
                            const struct memory_need *need, struct description *d)
 {
     const struct model_config *cfg = &opt->model;
-    double total = (double)model_config_total(cfg), flops = model_config_flops_per_token(cfg);
+    double total = (double)model_config_total(cfg);
     double steps = (double)train_options_end(opt);
     double copies = CHECKPOINTS_ON_DISK + (opt->left_out > 0 ? 1.0 : 0.0);
     double tokens = steps * (double)opt->batch_tokens;
@@ -56,8 +57,7 @@ static void describe_facts(const struct worker_task *task, const struct train_op
     description_fact(d, "memory_bytes", memory_most(need));
     description_fact(d, "memory_least_bytes", memory_least(need));
     description_fact(d, "disk_bytes", sizeof(real) * total * (3.0 * copies + 1.0));
-    description_seconds(d, START_SECONDS + flops * train_options_work(opt) /
-                                               (task_flops_per_second(task) * task->threads));
+    description_seconds(d, START_SECONDS + trial_seconds(task, opt));
 }
 
 static void add_fact(void *ctx, const char *name, double value)

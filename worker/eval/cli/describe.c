@@ -1,15 +1,14 @@
 /*
  * prereg-eval --describe: what would be measured, on how much, in about what time. It reads the
- * items and makes every request's text, but no weights. With a model that is data of the task its
- * shape and tokenizer give tokens and a time; with a model that does not exist yet (an input of the
- * task) both stay rough guesses by bytes.
+ * items and makes every request's text, but no weights. Shape and tokenizer of the model, which is
+ * data of the task or will be made by a training of ours, give tokens and a time; of another model
+ * both stay rough guesses by bytes.
  *
  * Faults of parameters are reported by key; what goes wrong with the data itself is a fault of
  * "data".
  */
 #include "worker/report/describe.h"
-#include <math.h>
-
+#include "worker/eval/cli/estimate.h"
 #include "worker/eval/cli/run.h"
 #include "worker/eval/cli/scored_model.h"
 #include "worker/eval/score/benchmark.h"
@@ -83,10 +82,9 @@ static void describe_chance(struct description *d, const struct benchmark *bench
         description_fact(d, "chance", sum / (double)bench->n_selected);
 }
 
-/* `rate` is what one core does: of a model that is known, two for each parameter and token. */
-static int describe_size(struct description *d, double rate, const struct benchmark *bench,
-                         const struct eval_options *o, const struct scored_model_look *look,
-                         struct err *err)
+static int describe_size(struct description *d, const struct worker_task *task,
+                         const struct benchmark *bench, const struct eval_options *o,
+                         const struct scored_model_look *look, struct err *err)
 {
     struct benchmark_size size;
     const double generated = generated_tokens(bench, o);
@@ -107,23 +105,25 @@ static int describe_size(struct description *d, double rate, const struct benchm
             return rc;
         description_fact(d, "longest_request_tokens", (double)longest);
         description_fact(d, "context_tokens", (double)look->context);
-        const double share = size.longest == 0 ? 1.0 : (double)longest / (double)size.longest;
-        const double tokens = size.distinct_bytes * share + generated;
-        seconds = tokens * 2.0 * look->params / rate;
+        const struct estimate_of x = {task, bench, &size, o, look};
+        rc = estimate_seconds(&x, &seconds, err);
+        if (rc != 0)
+            return rc;
     }
-    description_seconds(d, ceil(seconds));
+    description_seconds(d, seconds);
     return 0;
 }
 
 /* Reads the items; what fails becomes a fault of "data". */
-static void describe_benchmark(struct description *d, double rate, const struct eval_options *o,
-                               const struct scored_model_look *look, struct param_faults *faults)
+static void describe_benchmark(struct description *d, const struct worker_task *task,
+                               const struct eval_options *o, const struct scored_model_look *look,
+                               struct param_faults *faults)
 {
     struct benchmark bench;
     struct err err = {0};
     int rc = benchmark_load(&bench, o, &err);
     if (rc == 0 && (rc = describe_metrics(d, &bench, o, &err)) == 0)
-        rc = describe_size(d, rate, &bench, o, look, &err);
+        rc = describe_size(d, task, &bench, o, look, &err);
     if (rc != 0) {
         struct params p;
         params_init(&p, NULL, faults);
@@ -143,7 +143,7 @@ int eval_describe(const struct worker_task *task, FILE *out, struct err *err)
     if (faults.n == 0)
         scored_model_check(task, &options, &look, &faults);
     if (faults.n == 0)
-        describe_benchmark(&d, task_flops_per_second(task), &options, &look, &faults);
+        describe_benchmark(&d, task, &options, &look, &faults);
     int rc = description_print(&d, &faults, out, err);
     description_release(&d);
     tokenizer_free(look.tok);

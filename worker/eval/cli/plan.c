@@ -1,8 +1,7 @@
 /*
- * Runs the whole evaluation against counters: lm.score and lm.generate count what the engine would
- * compute (score_counter) and answer nothing, so batches, prompts and shared prefixes are the real
- * ones. Rates measured on the model turn the counts into seconds. Making the requests is part of a
- * run as well and is timed here.
+ * Runs the whole evaluation against counters (count.h), so batches, prompts and shared prefixes are
+ * the real ones. Rates measured on the model turn the counts into seconds, by the function that
+ * --describe uses. Making the requests is part of a run as well and is timed.
  *
  * What cutting costs is found by building every request twice, once for the model's context and
  * once for an unlimited one.
@@ -16,56 +15,17 @@
 #include "base/json/json.h"
 #include "base/terminal.h"
 #include "base/xalloc.h"
+#include "worker/eval/cli/count.h"
+#include "worker/eval/cli/estimate.h"
 #include "worker/eval/cli/evaluation.h"
 
 /* A run whose requests are counted and never computed. */
 struct plan {
     struct eval_session e;
     struct score_rates rates;
-    size_t n_faults;
-    size_t n_cut_items;
-    double n_cut;
-    double lost;        /* tokens that are computed again because the cut at the left moved them */
-    double own_seconds; /* of making the requests, which a run spends too */
+    struct request_count count;
+    double lost; /* tokens that are computed again because the cut at the left moved them */
 };
-
-static int count_scores(void *self, struct score_request *r, size_t n, bool (*asked)(void),
-                        struct err *err)
-{
-    struct plan *p = self;
-    (void)asked;
-    (void)err;
-    score_counter_score(p->e.counter, r, n, &p->e.cost);
-    return 0;
-}
-
-static int count_generations(void *self, struct score_generation *g, size_t n,
-                             const struct score_stop *stop, struct err *err)
-{
-    struct plan *p = self;
-    (void)stop;
-    (void)err;
-    score_counter_generate(p->e.counter, g, n, &p->e.cost);
-    return 0;
-}
-
-/* Every selected item through the scorer, batch by batch. */
-static int count_items(struct plan *p, struct err *err)
-{
-    const struct benchmark *b = &p->e.bench;
-    size_t n = 0;
-    int rc = 0;
-    for (size_t done = 0; rc == 0 && done < b->n_selected; done += n) {
-        rc = scorer_ask(&p->e.scorer, b->selected + done, b->n_selected - done, &n, err);
-        for (size_t i = 0; rc == 0 && i < n; i++) {
-            const struct item_outcome *o = &p->e.scorer.outcomes[i];
-            p->n_faults += o->fault[0] != '\0';
-            p->n_cut_items += o->n_cut > 0;
-            p->n_cut += (double)o->n_cut;
-        }
-    }
-    return rc;
-}
 
 /* How many tokens two requests begin with alike. */
 static size_t common_tokens(const struct request *a, const struct request *b)
@@ -148,12 +108,14 @@ static double peak_bytes(void)
 /* The report on standard output. */
 static void print_plan(const struct plan *p, FILE *out)
 {
-    const struct score_cost *c = &p->e.cost;
-    const double seconds = score_seconds(c, &p->rates) + p->own_seconds;
+    const struct score_cost *c = &p->count.cost;
+    const double seconds =
+        estimate_of_counts(c, &p->rates, model_shape(p->e.model)) + p->count.seconds;
     char span[64];
     terminal_printf(out, "task             %s\n", p->e.options.spec->name);
     fprintf(out, "items            %zu", p->e.bench.n_selected);
-    fprintf(out, p->n_faults == 0 ? "\n" : ", of which %zu cannot be asked\n", p->n_faults);
+    fprintf(out, p->count.n_faults == 0 ? "\n" : ", of which %zu cannot be asked\n",
+            p->count.n_faults);
     fprintf(out, "requests         %.0f\n", c->requests);
     fprintf(out, "tokens           %.0f\n", c->tokens);
     fprintf(out, "distinct tokens  %.0f (%.2f to 1)\n", c->distinct_tokens,
@@ -162,13 +124,14 @@ static void print_plan(const struct plan *p, FILE *out)
     if (c->generated > 0.0)
         fprintf(out, "generated        at most %.0f tokens\n", c->generated);
     fprintf(out, "context          %zu tokens", p->e.lm.context);
-    if (p->n_cut_items == 0)
+    if (p->count.n_cut_items == 0)
         fprintf(out, ": every item fits\n");
     else
         fprintf(out,
                 ": %zu items lose %.0f tokens at the left; sharing that this costs: %.0f distinct "
                 "tokens (%.1f %%)\n",
-                p->n_cut_items, p->n_cut, p->lost, 100.0 * p->lost / c->distinct_tokens);
+                p->count.n_cut_items, p->count.n_cut, p->lost,
+                100.0 * p->lost / c->distinct_tokens);
     fprintf(out, "time             %s%s, one thread (BLAS: %s)\n",
             c->generated > 0.0 ? "at most " : "",
             clock_span_text((int64_t)(seconds * 1000.0), span, sizeof(span)), model_kernels_text());
@@ -183,13 +146,11 @@ static int plan_run(struct plan *p, FILE *out, struct err *err)
         rc = model_measure_rates(p->e.model, &p->rates, err);
     if (rc != 0)
         return rc;
-    p->e.lm.self = p;
-    p->e.lm.score = count_scores;
-    p->e.lm.generate = count_generations;
-    const int64_t start = clock_mono_ns();
-    rc = count_items(p, err);
-    p->own_seconds = (double)(clock_mono_ns() - start) * 1e-9;
-    if (rc == 0 && p->n_cut_items > 0)
+    p->count.counter = p->e.counter;
+    request_count_answers(&p->count, &p->e.lm);
+    rc = request_count_items(&p->count, &p->e.scorer, p->e.bench.selected, p->e.bench.n_selected,
+                             err);
+    if (rc == 0 && p->count.n_cut_items > 0)
         rc = count_lost(p, err);
     if (rc == 0)
         print_plan(p, out);
@@ -198,7 +159,7 @@ static int plan_run(struct plan *p, FILE *out, struct err *err)
 
 int eval_plan(const struct worker_task *task, FILE *out, struct err *err)
 {
-    struct plan p = {.n_faults = 0};
+    struct plan p = {.lost = 0.0};
     evaluation_init(&p.e, task);
     int rc = plan_run(&p, out, err);
     evaluation_release(&p.e);

@@ -150,10 +150,30 @@ static int look_at(const struct worker_task *task, const struct eval_options *o,
                               .vocab = cfg.vocab};
     rc = open_tokenizer(task, o, &wish, &look->tok, err);
     look->context = (size_t)(o->context > 0 ? o->context : cfg.context);
-    const double rows = (double)cfg.vocab * cfg.width * (cfg.tie_embeddings ? 1.0 : 2.0);
-    look->params = (double)model_config_active(&cfg) - rows;
+    look->cfg = cfg;
     store_info_release(&info);
     return rc;
+}
+
+/* What the training says of the model that it makes. Whatever is wrong there is not said here: that
+ * stage is described, too. */
+static void look_at_producer(const struct worker_task *task, const struct eval_options *o,
+                             struct scored_model_look *look)
+{
+    const cJSON *producer = o->model == NULL ? NULL : json_member(task->producers, o->model);
+    const cJSON *params = producer == NULL ? NULL : json_member(producer, "params");
+    struct wish wish = {.spec = ""};
+    struct err ignored;
+    if (params == NULL || model_config_get(params, &look->cfg, &ignored) != 0 ||
+        json_opt_string(params, "tokenizer", &wish.spec, &ignored) != 0)
+        return;
+    wish.vocab = look->cfg.vocab;
+    const int context = o->context > 0 ? o->context : look->cfg.context;
+    look->context = (size_t)context;
+    if (context <= look->cfg.context && open_tokenizer(task, o, &wish, &look->tok, &ignored) == 0)
+        return;
+    tokenizer_free(look->tok);
+    look->tok = NULL;
 }
 
 void scored_model_check(const struct worker_task *task, const struct eval_options *o,
@@ -164,8 +184,10 @@ void scored_model_check(const struct worker_task *task, const struct eval_option
     struct err err;
 
     *look = (struct scored_model_look){0};
-    if (o->model_data.name == NULL)
+    if (o->model_data.name == NULL) {
+        look_at_producer(task, o, look);
         return;
+    }
     params_init(&p, NULL, faults);
     int rc =
         model_check_memory(o->model_data.path, o->context, generates(o), task->memory_bytes, &err);

@@ -21,12 +21,13 @@ int scored_model_tidies_spaces(const struct worker_task *task, const struct eval
                                bool *tidies, struct err *err) MUST_CHECK;
 /* What is known of a model before its weights are read. */
 struct scored_model_look {
-    struct tokenizer *tok; /* the caller's; NULL: the model is an input, which is not there yet */
+    struct tokenizer *tok; /* the caller's; NULL: it is an input, and what makes it is not known */
     size_t context;        /* tokens that a request may have */
-    double params;         /* that each token is multiplied by, without the rows of logits */
+    struct model_config cfg;
 };
 
-/* For --describe: the same faults of a model that is data, without reading its weights. */
+/* For --describe: the same faults of a model that is data, without reading its weights; and the
+ * shape of one that is an input, by the parameters of the training that makes it. */
 void scored_model_check(const struct worker_task *task, const struct eval_options *o,
                         struct scored_model_look *look, struct param_faults *faults);
 

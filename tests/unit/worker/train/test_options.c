@@ -7,7 +7,9 @@
 #include "base/json/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/worker/train/fixture.h"
+#include "worker/nn/cpu.h"
 #include "worker/train/options.h"
 #include "worker/train/train.h"
 
@@ -499,38 +501,70 @@ static void test_describe(void **state)
     cJSON_Delete(out);
 }
 
-/* The estimate of time goes by what was measured here, where the task says it. */
-static void test_describe_rate(void **state)
+static double described_seconds(const char *patch, const char *rates)
+{
+    struct err err = {0};
+    double seconds = 0.0;
+    struct worker_task t = patched_task(patch, NULL);
+
+    t.rates = rates;
+    cJSON *out = describe(&t);
+    assert_int_equal(json_get_number(out, "seconds", &seconds, &err), 0);
+    assert_true(cJSON_IsArray(json_member(out, "notes")));
+    cJSON_Delete(out);
+    return seconds;
+}
+
+/* The first rate of a file is a token's, in seconds; its name has the instruction set. */
+static void change_rates(const char *path, double factor, int n_expected)
+{
+    struct err err = {0};
+    cJSON *rates = NULL, *list;
+
+    assert_int_equal(json_read_file(path, 1u << 16, &rates, &err), 0);
+    assert_int_equal(cJSON_GetArraySize(rates), n_expected);
+    cJSON_ArrayForEach(list, rates)
+    {
+        assert_non_null(strstr(list->string, nn_cpu_text(nn_cpu())));
+        assert_int_equal(cJSON_GetArraySize(list), 2);
+        cJSON_SetNumberValue(list->child, list->child->valuedouble * factor);
+        cJSON_SetNumberValue(list->child->next, list->child->next->valuedouble * factor);
+    }
+    assert_int_equal(json_write_file(path, rates, 0600, &err), 0);
+    cJSON_Delete(rates);
+}
+
+/* A model is measured once for each precision, and the estimate goes by what is kept. */
+static void test_describe_rates(void **state)
 {
     (void)state;
-    static const double rates[] = {0.0, 5e10, 1e11};
-    double seconds[ARRAY_LEN(rates)];
-    struct err err = {0};
+    char *folder = scratch_make();
+    char *path = path_join(folder, "rates.json");
 
-    for (size_t i = 0; i < ARRAY_LEN(rates); i++) {
-        CHECK_ROW("rates[%zu]", i);
-        struct worker_task t = patched_task("{}", NULL);
-        t.flops_per_second = rates[i];
-        cJSON *out = describe(&t);
-        assert_int_equal(json_get_number(out, "seconds", &seconds[i], &err), 0);
-        assert_true(cJSON_IsArray(json_member(out, "notes")));
-        cJSON_Delete(out);
-    }
-    assert_true(seconds[0] == seconds[1]);
-    assert_true(seconds[1] > 1.0 && seconds[2] < seconds[1]); /* a second is the start's */
-    assert_true(fabs((seconds[1] - 1.0) / (seconds[2] - 1.0) - 2.0) < 1e-6);
+    assert_true(described_seconds("{}", NULL) > 0.0);
+    double first = described_seconds("{}", path);
+    assert_true(described_seconds("{}", path) == first);
+    change_rates(path, 10.0, 1);
+    double slower = described_seconds("{}", path);
+    assert_true(slower > 5.0 * (first - 0.1) && slower < 11.0 * first);
+    (void)described_seconds("{'precision':'bfloat16'}", path);
+    change_rates(path, 1.0, 2);
+    (void)described_seconds("{'micro_batch':1}", path);
+    change_rates(path, 1.0, 3);
+    free(path);
+    scratch_remove(folder);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_faults),        cmocka_unit_test(test_several_faults_at_once),
-        cmocka_unit_test(test_defaults),      cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_horizons),      cmocka_unit_test(test_tokens_per_expert),
-        cmocka_unit_test(test_vectors),       cmocka_unit_test(test_count_faults),
-        cmocka_unit_test(test_match),         cmocka_unit_test(test_match_already_solved),
-        cmocka_unit_test(test_schedules),     cmocka_unit_test(test_describe),
-        cmocka_unit_test(test_describe_rate),
+        cmocka_unit_test(test_faults),         cmocka_unit_test(test_several_faults_at_once),
+        cmocka_unit_test(test_defaults),       cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_horizons),       cmocka_unit_test(test_tokens_per_expert),
+        cmocka_unit_test(test_vectors),        cmocka_unit_test(test_count_faults),
+        cmocka_unit_test(test_match),          cmocka_unit_test(test_match_already_solved),
+        cmocka_unit_test(test_schedules),      cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_describe_rates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

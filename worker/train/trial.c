@@ -1,0 +1,168 @@
+/*
+ * A step is one pass here, of no more tokens than a fraction of a second takes; the clock of the
+ * trainer's parts tells what a token costs from what a step costs beside (the update of the
+ * weights). The least of a few rounds counts, in processor time with one thread: other work on the
+ * machine only ever adds. A large model is measured smaller and with shorter sequences, at whose
+ * rate of operations the whole is taken.
+ */
+#include "worker/train/trial.h"
+
+#include "base/rng.h"
+#include "base/strbuf.h"
+#include "base/xalloc.h"
+#include "worker/nn/cpu.h"
+#include "worker/nn/pass_clock.h"
+#include "worker/nn/threads.h"
+#include "worker/report/machine_rates.h"
+#include "worker/train/trainer.h"
+
+#define PASS_FLOPS  4e10 /* of a pass that is timed, at most, unless that is under PASS_TOKENS */
+#define PASS_TOKENS 256
+#define ENOUGH_NS   ((int64_t)200000000)
+#define ROUNDS_MAX  1000
+#define PARAMS_MOST ((int64_t)16 << 20)
+
+/* Seconds of one thing. */
+struct trial_rates {
+    double token; /* in a pass */
+    double step;  /* beside its passes */
+};
+
+struct train_options trial_options(const struct model_config *cfg, int64_t batch, int64_t steps,
+                                   enum product_precision precision)
+{
+    return (struct train_options){.model = *cfg,
+                                  .schedule = {.kind = SCHEDULE_CONSTANT},
+                                  .batch_tokens = batch * cfg->context,
+                                  .micro_batch = batch,
+                                  .steps = steps,
+                                  .seed = 1,
+                                  .lr = 1e-4,
+                                  .precision = precision,
+                                  .weight_decay = 0.1,
+                                  .clip = 1.0,
+                                  .beta1 = 0.9,
+                                  .beta2 = 0.95,
+                                  .eps = 1e-8,
+                                  .init_std = 0.02,
+                                  .balance_loss = cfg->experts > 0 ? 0.01 : 0.0,
+                                  .balance_anneal = 1.0};
+}
+
+void trial_data(struct train_data *data, const struct model_config *cfg, int64_t batch)
+{
+    struct train_source *src = &data->sources[0];
+    struct rng rng;
+
+    *data = (struct train_data){.n_sources = 1, .seed = 1, .context = (size_t)cfg->context};
+    src->name = "random";
+    src->weight = 1.0;
+    src->block_part = MIX_BLOCK;
+    src->n_windows = (uint64_t)batch * TRIAL_WINDOWS;
+    src->train.n = (src->n_windows + 1) * data->context + 1;
+    src->train.ids = xcalloc(src->train.n, sizeof(*src->train.ids));
+    rng_seed(&rng, 1);
+    for (size_t i = 0; i < src->train.n; i++)
+        src->train.ids[i] = (uint32_t)rng_below(&rng, (uint64_t)cfg->vocab);
+}
+
+/* The least of some steps, after one that touches every page. */
+static int time_steps(struct trainer *t, struct pass_clock *clock, struct trial_rates *out,
+                      struct err *err)
+{
+    double loss = 0.0, tokens = (double)t->opt->batch_tokens;
+    int64_t sum = 0;
+
+    int rc = trainer_step(t, &loss, err);
+    t->clock = clock;
+    run_set_clock(t->run, clock);
+    for (int i = 0; rc == 0 && i < ROUNDS_MAX && (i == 0 || sum < ENOUGH_NS); i++) {
+        int64_t before = clock->ns[PASS_OPTIMISER], begin = pass_clock_now_ns(clock->clock);
+        rc = trainer_step(t, &loss, err);
+        int64_t took = pass_clock_now_ns(clock->clock) - begin;
+        double step = (double)(clock->ns[PASS_OPTIMISER] - before) * 1e-9;
+        double token = ((double)took * 1e-9 - step) / tokens;
+        out->step = i == 0 || step < out->step ? step : out->step;
+        out->token = i == 0 || token < out->token ? token : out->token;
+        sum += took;
+    }
+    return rc;
+}
+
+static int measure(const struct model_config *cfg, const struct train_options *like, int threads,
+                   struct trial_rates *out, struct err *err)
+{
+    struct pass_clock clock = {.clock = threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC};
+    int64_t most = (int64_t)(PASS_FLOPS / model_config_flops_per_token(cfg)) / cfg->context;
+    int64_t batch = like->micro_batch < most ? like->micro_batch : most < 1 ? 1 : most;
+    struct train_options opt = trial_options(cfg, batch, ROUNDS_MAX + 1, like->precision);
+    struct trial_rates found = {0};
+    struct train_data data;
+    struct trainer trainer;
+
+    int rc = nn_threads_start(threads, err);
+    if (rc < 0)
+        return rc;
+    product_choose(like->products, threads);
+    trial_data(&data, cfg, batch);
+    rc = trainer_init(&trainer, &opt, &data, err);
+    if (rc == 0)
+        rc = time_steps(&trainer, &clock, &found, err);
+    if (rc == 0)
+        *out = found;
+    trainer_release(&trainer);
+    train_data_release(&data);
+    nn_threads_stop();
+    return rc;
+}
+
+/* The model, with fewer layers and a shorter context where it is large. */
+static struct model_config trial_model(const struct train_options *opt)
+{
+    struct model_config cfg = opt->model;
+
+    model_config_shrink(&cfg, PARAMS_MOST);
+    while (cfg.context / 2 >= PASS_TOKENS &&
+           model_config_flops_per_token(&cfg) * cfg.context > PASS_FLOPS)
+        cfg.context /= 2;
+    return cfg;
+}
+
+/* Everything that a rate depends on, in words. */
+static void add_name(struct strbuf *name, const struct model_config *cfg,
+                     const struct train_options *opt, int threads)
+{
+    bool bfloat16 = opt->precision == PRODUCT_BFLOAT16;
+
+    strbuf_addf(name, "train %s%s%s, %d threads, %lld at once: ", nn_cpu_text(nn_cpu()),
+                opt->products == PRODUCTS_OPENBLAS ? " openblas" : "", bfloat16 ? " bfloat16" : "",
+                threads, (long long)opt->micro_batch);
+    if (bfloat16 && nn_cpu_bfloat16_wish() != NN_WISH_NONE)
+        strbuf_addf(name, "PREREG_BFLOAT16=%s, ",
+                    nn_cpu_bfloat16_wish() == NN_WISH_YES ? "yes" : "no");
+    model_config_name(cfg, name);
+}
+
+double trial_seconds(const struct worker_task *task, const struct train_options *opt)
+{
+    struct model_config cfg = trial_model(opt);
+    double whole = model_config_flops_per_token(&opt->model),
+           part = model_config_flops_per_token(&cfg);
+    struct trial_rates r = {.token = part / (TASK_USUAL_FLOPS * task->threads)};
+    struct strbuf name = STRBUF_INIT;
+    double values[2];
+    struct err ignored;
+
+    add_name(&name, &cfg, opt, task->threads);
+    if (machine_rates_find(task, name.buf, values, 2)) {
+        r = (struct trial_rates){values[0], values[1]};
+    } else if (task->rates != NULL && measure(&cfg, opt, task->threads, &r, &ignored) == 0) {
+        values[0] = r.token;
+        values[1] = r.step;
+        machine_rates_keep(task, name.buf, values, 2);
+    }
+    strbuf_release(&name);
+    return train_options_work(opt) * r.token * whole / part +
+           (double)(train_options_end(opt) - opt->first_step) * r.step *
+               (double)model_config_total(&opt->model) / (double)model_config_total(&cfg);
+}
