@@ -55,40 +55,17 @@ static int items_named(const char *task_folder, char **path, struct digest *dige
     /* Items are beside the result in the attempt's folder, to which the link points. */
     char *real = realpath(link, NULL);
     cJSON *result = NULL;
+    const char *name = NULL;
     int rc = read_result(link, &result, err);
-    const cJSON *a = NULL;
-    const char *hex = NULL;
-    if (rc != 0) {
+    if (rc != 0 || (rc = items_of_result(result, &name, digest, err)) != 0) {
         goto out;
     }
-    const cJSON *name = json_member(result, "items");
-    if (real == NULL || !cJSON_IsString(name)) {
+    if (real == NULL) {
         rc = err_set(err, ERR_NOT_FOUND, "the result names no items");
         goto out;
     }
-    /* A result could name a file anywhere. */
-    if (name->valuestring[0] == '.' || strchr(name->valuestring, '/') != NULL) {
-        rc = err_set(err, ERR_INVALID, "the items lie outside of the attempt");
-        goto out;
-    }
-    cJSON_ArrayForEach(a, json_member(result, "artifacts"))
-    {
-        const cJSON *p = json_member(a, "path");
-        const cJSON *h = json_member(a, "sha256");
-        if (cJSON_IsString(p) && cJSON_IsString(h) &&
-            strcmp(p->valuestring, name->valuestring) == 0) {
-            hex = h->valuestring;
-        }
-    }
-    if (hex == NULL) {
-        rc = err_set(err, ERR_NOT_FOUND, "the result has no digest of its items");
-        goto out;
-    }
-    if ((rc = digest_from_hex(hex, digest, err)) != 0) {
-        goto out;
-    }
     char *folder = path_folder(real);
-    *path = path_join(folder, name->valuestring);
+    *path = path_join(folder, name);
     free(folder);
 out:
     cJSON_Delete(result);
@@ -122,7 +99,9 @@ static int read_cell(const struct items *it, const struct plan_measure *m, size_
     struct digest found = {0};
     struct items_stream s;
     items_stream_init(&s, m->metric, it->cluster, items_table_take, table);
-    int rc = items_named(folder, &path, &said, err);
+    const struct instruments_items *elsewhere = it->w->in->items;
+    int rc = elsewhere != NULL ? elsewhere->find(elsewhere->ctx, cell, m->stage, &path, &said, err)
+                               : items_named(folder, &path, &said, err);
     if (rc == 0 && (rc = items_file_read(&s, path, &found, err)) == 0 &&
         !digest_equal(&said, &found)) {
         rc = err_set(err, ERR_CORRUPT, "items.jsonl is not the one the result is of");

@@ -36,7 +36,8 @@ static cJSON *none(const struct instruments_input *in, const char *why)
 }
 
 /* Ends by _exit(), so that the parent's buffers are not flushed twice. */
-__attribute__((noreturn)) static void run_child(const struct instruments_input *in, int fd)
+__attribute__((noreturn)) static void run_child(const struct instruments_input *in,
+                                                const struct evidence *e, int fd)
 {
     struct strbuf text = STRBUF_INIT;
     struct err err = {0};
@@ -45,7 +46,7 @@ __attribute__((noreturn)) static void run_child(const struct instruments_input *
         (void)signal(fatal[i], SIG_DFL); /* the caller's handlers are not for here */
     }
     (void)alarm(INSTRUMENTS_SECONDS_MAX);
-    cJSON *o = instruments_compute(in);
+    cJSON *o = e == NULL ? instruments_compute(in) : instruments_of_evidence(in, e);
     int rc = json_line(o, &text, &err);
     if (rc == 0) {
         rc = file_write_all(fd, text.buf, text.len, &err);
@@ -115,7 +116,7 @@ static cJSON *outcome_of(const struct instruments_input *in, int status, bool wh
 
 /* stdio is flushed before the fork. Reading ends at the child's exit or at the byte limit,
  * whichever is first. */
-cJSON *instruments_compute_apart(const struct instruments_input *in)
+cJSON *instruments_compute_apart(const struct instruments_input *in, const struct evidence *e)
 {
     int fds[2];
     struct strbuf text = STRBUF_INIT;
@@ -127,7 +128,7 @@ cJSON *instruments_compute_apart(const struct instruments_input *in)
     pid_t pid = fork();
     if (pid == 0) {
         (void)close(fds[0]);
-        run_child(in, fds[1]);
+        run_child(in, e, fds[1]);
     }
     (void)close(fds[1]);
     bool whole = pid > 0 && read_all(fds[0], &text);

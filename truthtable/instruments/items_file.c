@@ -109,6 +109,9 @@ static int take_line(struct items_stream *s, struct err *err)
     int rc = json_parse_lax(s->line.buf, s->line.len, &o, err);
     if (rc == 0 && (rc = read_line(s, o, &header, &line, err)) == 0 && !header) {
         rc = s->take(s->ctx, &line, err);
+        if (rc == 0 && s->take_tree != NULL) {
+            rc = s->take_tree(s->ctx, o, err);
+        }
     }
     cJSON_Delete(o);
     strbuf_clear(&s->line);
@@ -183,4 +186,29 @@ int items_file_read(struct items_stream *s, const char *path, struct digest *dig
                  : err_set(err, ERR_INVALID, "not a regular file");
     (void)close(fd);
     return rc == 0 ? 0 : err_wrap(err, "%s", path_name(path));
+}
+
+int items_of_result(const cJSON *result, const char **name, struct digest *digest, struct err *err)
+{
+    const cJSON *said = json_member(result, "items");
+    const cJSON *a = NULL;
+    const char *hex = NULL;
+    if (!cJSON_IsString(said)) {
+        return err_set(err, ERR_NOT_FOUND, "the result names no items");
+    }
+    *name = said->valuestring;
+    /* A result could name a file anywhere. */
+    if (said->valuestring[0] == '.' || strchr(said->valuestring, '/') != NULL) {
+        return err_set(err, ERR_INVALID, "the items lie outside of the attempt");
+    }
+    cJSON_ArrayForEach(a, json_member(result, "artifacts"))
+    {
+        const cJSON *p = json_member(a, "path");
+        const cJSON *h = json_member(a, "sha256");
+        if (cJSON_IsString(p) && cJSON_IsString(h) && strcmp(p->valuestring, *name) == 0) {
+            hex = h->valuestring;
+        }
+    }
+    return hex == NULL ? err_set(err, ERR_NOT_FOUND, "the result has no digest of its items")
+                       : digest_from_hex(hex, digest, err);
 }

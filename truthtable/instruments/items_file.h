@@ -7,6 +7,7 @@
 #ifndef TRUTHTABLE_INSTRUMENTS_ITEMS_FILE_H
 #define TRUTHTABLE_INSTRUMENTS_ITEMS_FILE_H
 
+#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,11 +28,14 @@ struct items_line {
 
 /* An error ends the reading. */
 typedef int items_take(void *ctx, const struct items_line *line, struct err *err);
+/* The same line as it is in the file, after the take. */
+typedef int items_take_tree(void *ctx, const cJSON *line, struct err *err);
 
 struct items_stream {
     const char *metric;
     const char *cluster; /* NULL: none is asked for */
     items_take *take;
+    items_take_tree *take_tree; /* NULL after init: nothing else is asked for */
     void *ctx;
     struct strbuf line; /* without its end, so far */
     size_t n_lines;
@@ -45,6 +49,12 @@ int items_stream_add(struct items_stream *s, const char *data, size_t len,
                      struct err *err) MUST_CHECK;
 /* After the last: a line without its end is an error. */
 int items_stream_end(const struct items_stream *s, struct err *err) MUST_CHECK;
+
+/* What a result names as its items: the name of a file of its attempt's folder (borrowed), and the
+ * digest that its artifacts have of it. ERR_NOT_FOUND: it names none; ERR_INVALID: it names a file
+ * elsewhere. */
+int items_of_result(const cJSON *result, const char **name, struct digest *digest,
+                    struct err *err) MUST_CHECK;
 
 /* A whole file, with the digest of its bytes. Messages begin with the file's name, without its
  * folder. */

@@ -111,7 +111,7 @@ static void add_instruments(struct report_model *m, const char *folder, const ch
     struct err failed = {0};
     char *path = path_join(out, LAYOUT_INSTRUMENTS);
     /* In a child process: a fault there must not cost the report. */
-    cJSON *told = instruments_compute_apart(&in);
+    cJSON *told = instruments_compute_apart(&in, NULL);
     if (json_write_file(path, told, 0600, &failed) == 0) {
         report_model_set_instruments(m, told, NULL);
     } else {

@@ -145,7 +145,7 @@ static int write_means(const struct report_model *m, const char *folder, const c
                                          .verdict = m->verdict,
                                          .provenance = m->provenance,
                                          .amendments = m->amendments};
-    cJSON *computed = instruments_compute_apart(&in);
+    cJSON *computed = instruments_compute_apart(&in, NULL);
     const char *why = member_text(computed, "why");
     struct strbuf text = STRBUF_INIT;
     add_means(&text, m->program, member(computed, "means"));

@@ -216,7 +216,7 @@ static cJSON *sample_of_folder(const char *name, const struct folder_case *c)
     assert_int_equal(verdict_compute(&t.e, lock.root, lock.head, &v, &err), 0);
     const struct instruments_input in = {
         .folder = name, .program = t.p, .lock = &lock, .verdict = verdict_json(&v)};
-    cJSON *apart = instruments_compute_apart(&in);
+    cJSON *apart = instruments_compute_apart(&in, NULL);
     cJSON *here = instruments_compute(&in);
     assert_true(cJSON_Compare(apart, here, true));
     cJSON_Delete(here);
@@ -310,11 +310,11 @@ static void test_crash(void **state)
     assert_int_equal(verdict_compute(&none, lock.root, lock.head, &v, &err), 0);
     const struct instruments_input in = {
         .folder = "empty", .program = t.p, .lock = &lock, .verdict = verdict_json(&v)};
-    cJSON *computed = instruments_compute_apart(&in);
+    cJSON *computed = instruments_compute_apart(&in, NULL);
     sample_expect_null(computed, "why");
     cJSON_Delete(computed);
     t.p->instruments[0].kind = "nothing";
-    computed = instruments_compute_apart(&in);
+    computed = instruments_compute_apart(&in, NULL);
     sample_expect_text(computed, "why",
                        "they were ended by a fault of their own, or had no memory left");
     assert_int_equal(cJSON_GetArraySize(sample_at(computed, "instruments")), 0);
