@@ -156,8 +156,10 @@ const struct ctl_command ctl_commands[] = {
      "Writes <name>-<digest8>-receipt and its .tar into --out (default: here): plan and lock,\n"
      "journal, records, environment, coverage, verdict, an in-toto statement, SHA256SUMS and\n"
      "VERIFY.md. Reads only the program's folder. Refused without a verdict, and while scores are\n"
-     "sealed. Hosts are numbered; --with-host keeps their names. (docs/receipts.md)",
-     CTL_JSON | CTL_OUT | CTL_WITH_HOST, 0, 1, cmd_export},
+     "sealed. Hosts are numbered; --with-host keeps their names. --items adds the items of all\n"
+     "results: `verify` then counts every score again, and computes the instruments.\n"
+     "(docs/receipts.md)",
+     CTL_JSON | CTL_OUT | CTL_WITH_HOST | CTL_ITEMS, 0, 1, cmd_export},
     {"verify", "FOLDER|FILE.tar", "check a receipt",
      "Recomputes everything from the records up and names the first fault (exit 3). Needs no\n"
      "daemon and no network, executes nothing of the receipt, and prints which level of assurance\n"

@@ -48,6 +48,7 @@ enum ctl_option {
 #define CTL_HERE      (1U << 24) /* no option: $PREREGD_HOST does not concern it */
 #define CTL_SLURM     (1U << 26) /* --slurm, --slurm-wait */
 #define CTL_CSV       (1U << 27) /* --csv */
+#define CTL_ITEMS     (1U << 28) /* --items, without a number */
 
 /* The options of one call, borrowed from argv. NULL, 0 and false: not given. */
 struct ctl_options {
@@ -68,9 +69,10 @@ struct ctl_options {
     const char *stage;           /* of rerun */
     bool timestamp;              /* of lock, as verify */
     bool verify;
-    bool list;            /* of init */
-    bool keep;            /* of rerun */
-    bool with_host;       /* of export */
+    bool list;      /* of init */
+    bool keep;      /* of rerun */
+    bool with_host; /* of export, as the next */
+    bool with_items;
     bool accept_failures; /* of resume */
     bool lose;            /* of remove: without a receipt */
     bool json;

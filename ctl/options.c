@@ -44,6 +44,7 @@ enum {
     OPT_STEPS,
     OPT_ITEMS,
     OPT_WITH_HOST,
+    OPT_WITH_ITEMS,
     OPT_FAILURES,
     OPT_HOST,
     OPT_SLURM,
@@ -109,6 +110,8 @@ static const struct option_row option_rows[] = {
     {"stage", OPT_STAGE, "STAGE", CTL_RERUN, "only this stage and those it depends on"},
     {"keep", OPT_KEEP, NULL, CTL_RERUN, "keep what the workers wrote, weights and items"},
     {"with-host", OPT_WITH_HOST, NULL, CTL_WITH_HOST, "keep the names of the hosts"},
+    {"items", OPT_WITH_ITEMS, NULL, CTL_ITEMS,
+     "include the items, from which `verify` counts every score again"},
     {"accept-failures", OPT_FAILURES, NULL, CTL_FAILURES,
      "stages may fail: never pause for that again"},
     {"yes-lose-it", OPT_LOSE, NULL, CTL_LOSE, "without a receipt: what is removed is lost"},
@@ -221,6 +224,7 @@ static int apply(struct ctl_options *o, int value, const char *operand, struct e
     case OPT_STAGE: o->stage = operand; return 0;
     case OPT_KEEP: o->keep = true; return 0;
     case OPT_WITH_HOST: o->with_host = true; return 0;
+    case OPT_WITH_ITEMS: o->with_items = true; return 0;
     case OPT_FAILURES: o->accept_failures = true; return 0;
     case OPT_LOSE: o->lose = true; return 0;
     case OPT_CSV: o->csv = operand; return 0;

@@ -51,7 +51,8 @@ int cmd_export(const struct ctl_options *o, enum exit_code *code, struct err *er
     if (rc == 0) {
         const struct export_spec spec = {.program_folder = folder,
                                          .out = o->out != NULL ? o->out : ".",
-                                         .with_host = o->with_host};
+                                         .with_host = o->with_host,
+                                         .with_items = o->with_items};
         rc = receipt_export(&spec, &made, err);
         if (rc != 0 && o->n_args == 0) { /* of one that was not named */
             rc = err_wrap(err, "%s", strrchr(folder, '/') + 1);

@@ -64,7 +64,8 @@ static void say(const struct verify_answer *a)
         char records[200]; /* of an imported program a label of its maker's */
         text_copy_line(records, sizeof(records), answer_text(a->json, "records", "?"));
         out_styled(&sb, &t, STYLE_GREEN, verify_level_name(a->level));
-        strbuf_addf(&sb, "  %s: %s, root %.16s, records: %s\n",
+        strbuf_addf(&sb, "%s  %s: %s, root %.16s, records: %s\n",
+                    a->rests_on_items ? ", counted again from the items" : "",
                     answer_text(a->json, "program", "?"), answer_text(a->json, "outcome", "?"),
                     answer_text(a->json, "root", "?"), records);
         strbuf_addf(&sb, "%s\n", answer_text(a->json, "sentence", ""));

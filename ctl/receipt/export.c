@@ -327,10 +327,17 @@ static char *tidy_path(const char *path)
 
 int receipt_export(const struct export_spec *spec, struct export_made *made, struct err *err)
 {
-    struct exporting x = {.from = spec->program_folder, .with_host = spec->with_host};
+    struct exporting x = {
+        .from = spec->program_folder, .with_host = spec->with_host, .with_items = spec->with_items};
     *made = (struct export_made){0};
     x.imported = imported_is_folder(x.from);
     int rc = check_has_verdict(&x, err);
+    if (rc == 0 && x.imported && x.with_items) {
+        rc = err_set(err, ERR_REFUSED,
+                     "%s is an imported program, which has no items of its own: export it without "
+                     "--items",
+                     x.from);
+    }
     if (rc != 0 || (rc = load(&x, err)) != 0) {
         goto out;
     }

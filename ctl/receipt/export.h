@@ -15,6 +15,7 @@ struct export_spec {
     const char *program_folder;
     const char *out; /* the folder that the receipt is put into */
     bool with_host;  /* names of hosts stay as they are */
+    bool with_items; /* of every accepted result that names some */
 };
 
 /* What was made; to be released. */

@@ -92,6 +92,11 @@ static int add_record(struct making *m, size_t task, struct file_writer *w)
     if (t->state == TASK_DONE) {
         rc = read_result(m, task, &text, &result);
     }
+    if (rc == 0 && result != NULL && m->x->with_items) {
+        char *path = result_path(m, task);
+        rc = export_items(m->x, path, result, m->err);
+        free(path);
+    }
     if (rc == 0) {
         parts_record(&w->pending, &m->history, task, result == NULL ? NULL : text.buf, result);
         rc = file_writer_add(w, NULL, 0, m->err);

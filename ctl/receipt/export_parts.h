@@ -2,6 +2,8 @@
 #ifndef CTL_RECEIPT_EXPORT_PARTS_H
 #define CTL_RECEIPT_EXPORT_PARTS_H
 
+#include <cjson/cJSON.h>
+
 #include "base/err.h"
 #include "prereg/lock/lock.h"
 #include "prereg/program/program.h"
@@ -14,6 +16,7 @@ struct exporting {
     struct lock *lock;
     bool imported;
     bool with_host;
+    bool with_items;
 };
 
 /* Checks that the copies of the report are the files of its SHA256SUMS: ERR_LOCK. */
@@ -23,6 +26,11 @@ int export_check_report(const struct exporting *x, struct err *err) MUST_CHECK;
  * SHA256SUMS. Everything is computed from the copies: a journal that grows meanwhile changes
  * nothing. */
 int export_parts(const struct exporting *x, struct err *err) MUST_CHECK;
+
+/* Copies the items that an accepted result names into items/, under the digest that it states;
+ * `result_path` is the link to it. A result without items has nothing to copy. */
+int export_items(const struct exporting *x, const char *result_path, const cJSON *result,
+                 struct err *err) MUST_CHECK;
 
 /*
  * Names of hosts in a receipt. Without --with-host every "host" of provenance.json becomes "host

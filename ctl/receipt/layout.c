@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/files/digest.h"
 #include "base/layout/layout.h"
 #include "base/text.h"
 #include "base/xalloc.h"
@@ -89,6 +90,13 @@ static bool is_rerun(const char *name)
     return has_prefix(name, prefix) && rerun_file_is_name(name + sizeof(prefix) - 1);
 }
 
+bool layout_is_items(const char *name)
+{
+    size_t n = 0;
+    const char *stem = stem_of(name, RECEIPT_ITEMS "/", ".jsonl", &n);
+    return stem != NULL && n == DIGEST_HEX_SIZE - 1 && strspn(stem, "0123456789abcdef") == n;
+}
+
 bool layout_is_signature(const char *name)
 {
     static const char letters[] =
@@ -123,15 +131,16 @@ const char *layout_refuses(const char *name)
         }
     }
     /* the patterns match one folder deep, so no other path gets through */
-    bool known = n <= RECEIPT_NAME_MAX && (is_amendment(name) || is_apparatus(name) ||
-                                           is_rerun(name) || layout_is_signature(name));
+    bool known =
+        n <= RECEIPT_NAME_MAX && (is_amendment(name) || is_apparatus(name) || is_rerun(name) ||
+                                  layout_is_items(name) || layout_is_signature(name));
     return known ? NULL : "no receipt of this version has such a file";
 }
 
 int64_t layout_bytes_max(const char *name)
 {
     bool by_line = strcmp(name, RECEIPT_JOURNAL) == 0 || strcmp(name, RECEIPT_RECORDS) == 0 ||
-                   strcmp(name, RECEIPT_ENVIRONMENT) == 0;
+                   strcmp(name, RECEIPT_ENVIRONMENT) == 0 || layout_is_items(name);
     return by_line                                ? RECEIPT_FILE_BYTES_MAX
            : is_rerun(name)                       ? (int64_t)RERUN_BYTES_MAX
            : strcmp(name, RECEIPT_STATEMENT) == 0 ? RECEIPT_STATEMENT_MAX
@@ -157,5 +166,5 @@ bool layout_is_of_other_kind(bool imported, const char *name)
             return (files[i].of & kind) == 0;
         }
     }
-    return imported && (is_apparatus(name) || is_rerun(name));
+    return imported && (is_apparatus(name) || is_rerun(name) || layout_is_items(name));
 }

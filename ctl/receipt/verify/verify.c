@@ -197,6 +197,7 @@ static void answer(struct verifying *v, int rc)
     struct verify_answer *out = v->out;
     cJSON *tool = json_object();
     out->level = rc == 0 ? level_of(v) : LEVEL_NONE;
+    out->rests_on_items = rc == 0 && v->items.present;
     json_put_string(out->json, "receipt", v->spec->folder);
     json_put_bool(out->json, "holds", rc == 0);
     json_put(out->json, "fault", rc == 0 ? cJSON_CreateNull() : fault_json(v->err));
@@ -214,6 +215,11 @@ static void answer(struct verifying *v, int rc)
     json_put(out->json, "tool", tool);
     json_put(out->json, "counts", counts_json(v));
     json_put(out->json, "reruns", json_copy(v->reruns));
+    json_put_string(out->json, "rests_on",
+                    rc != 0               ? NULL
+                    : out->rests_on_items ? "items"
+                                          : "records");
+    json_put(out->json, "items", rc == 0 ? verify_items_json(v) : cJSON_CreateNull());
     verify_words(v, rc == 0);
 }
 
@@ -243,6 +249,7 @@ int receipt_verify(const struct verify_spec *spec, struct verify_answer *out)
     cJSON_Delete(v.claimed);
     history_release(&v.history);
     verify_inputs_release(&v);
+    verify_items_release(&v);
     free(v.places);
     lock_free(v.lock);
     program_free(v.judged);

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "ctl/receipt/parts.h"
 #include "ctl/receipt/verify/verify.h"
+#include "truthtable/instruments/recount.h"
 
 /* What a result reports about where it was made, to be compared with provenance.json. */
 struct place_of_result {
@@ -24,6 +25,19 @@ struct cell_artifacts {
     size_t n_named; /* results of the program so far that name what they read */
 };
 
+/* The items of a receipt that has them, and what was counted again from them. */
+struct receipt_items {
+    bool present;         /* the receipt has some, and so must have all */
+    struct digest *said;  /* per task: those that its result names */
+    bool *named;          /* per task: whether it names some */
+    bool *used;           /* per file of the listing */
+    size_t n_results;     /* whose scores were counted again */
+    size_t n_without;     /* results with scores that name no items */
+    struct recount count; /* over all of them */
+    bool same_instruments;
+    const char *not_computed; /* why the instruments were not computed again; in the arena */
+};
+
 /* The state of a verification: what the steps so far have read and established. Owned here
  * unless said. */
 struct verifying {
@@ -38,6 +52,7 @@ struct verifying {
     struct history history;
     struct place_of_result *places; /* per task */
     struct cell_artifacts artifacts;
+    struct receipt_items items;
     struct plan_program *judged; /* with which the verdict was computed; NULL: that is `program` */
     bool has_evidence;
     struct evidence evidence;
@@ -57,6 +72,8 @@ struct receipt verifying_receipt(const struct verifying *v);
 /* Adds a sentence to what is established, cut after 600 bytes; the second form cuts nothing. */
 void verifying_says(struct verifying *v, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void verifying_says_whole(struct verifying *v, const char *text);
+/* Adds to a fault which version made the receipt and which computed a member here. */
+void verifying_versions(struct verifying *v);
 
 int verify_lock(struct verifying *v) MUST_CHECK;    /* lock, amendments, plan */
 int verify_amended(struct verifying *v) MUST_CHECK; /* the journal's word on amendments */
@@ -65,6 +82,17 @@ int verify_records(struct verifying *v) MUST_CHECK; /* fills judged, evidence */
  * their accepted results. Results come in the order of the tasks. */
 int verify_inputs(struct verifying *v, size_t task, const cJSON *result) MUST_CHECK;
 void verify_inputs_release(struct verifying *v);
+
+/* Counts the scores of a task's result again from its items, if the receipt has items. */
+int verify_items(struct verifying *v, size_t task, const cJSON *result) MUST_CHECK;
+/* After the last result: no items file is left over. */
+int verify_items_end(struct verifying *v) MUST_CHECK;
+void verify_items_release(struct verifying *v);
+/* Computes instruments.json again, if the receipt has items; after provenance.json was read. */
+int verify_instruments(struct verifying *v) MUST_CHECK;
+/* The member "items" of the answer. */
+cJSON *verify_items_json(const struct verifying *v);
+
 int verify_verdict(struct verifying *v) MUST_CHECK;    /* and coverage */
 int verify_provenance(struct verifying *v) MUST_CHECK; /* and environment, apparatus, instruments */
 int verify_reruns(struct verifying *v) MUST_CHECK;     /* rerun files, and what they claim */

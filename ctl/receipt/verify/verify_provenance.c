@@ -421,8 +421,8 @@ static const char *instruments_head(const struct verifying *v, const cJSON *inst
     return found ? said->valuestring : v->lock->head;
 }
 
-/* Only the members that say what it belongs to: figures are not computed again, and bind
- * nothing. */
+/* Only the members that say what it belongs to; verify_instruments() computes the figures again
+ * where the receipt has what they rest on. */
 static int check_instruments(struct verifying *v)
 {
     cJSON *found = NULL;
@@ -454,5 +454,6 @@ int verify_provenance(struct verifying *v)
     if (!v->imported && ((rc = check_environment(v)) != 0 || (rc = verify_apparatus(v)) != 0)) {
         return rc;
     }
-    return check_instruments(v);
+    rc = check_instruments(v);
+    return rc == 0 ? verify_instruments(v) : rc;
 }

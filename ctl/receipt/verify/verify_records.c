@@ -71,7 +71,8 @@ static int take_result(struct verifying *v, size_t task, const char *text, struc
         return mismatch_code(v->err);
     }
     keep_place(v, task, *result);
-    return verify_inputs(v, task, *result);
+    int rc = verify_inputs(v, task, *result);
+    return rc == 0 ? verify_items(v, task, *result) : rc;
 }
 
 /* Rebuilds the line from the journal and the result's text, and compares it. */
@@ -175,6 +176,7 @@ static int executed_records(struct verifying *v)
         rc = err_differs_int(v->err, "lines, one for each planned task",
                              (long long)v->history.n_tasks, (long long)task);
     }
+    rc = rc == 0 ? verify_items_end(v) : rc;
     if (rc == 0 && v->artifacts.n_named > 0) {
         verifying_says(v,
                        "%zu %s of the stages before them, and each is an artifact of the accepted "
@@ -281,16 +283,6 @@ static int check_journalled(struct verifying *v, const struct strbuf *found)
                : err_differs(v->err, "status.outcome", outcome, said->outcome);
 }
 
-/* Another version may compute a member otherwise, without anyone having changed the file: the fault
- * says which version made the receipt. */
-static void name_versions(struct verifying *v)
-{
-    char text[sizeof(v->err->msg) + 256];
-    (void)snprintf(text, sizeof(text), "%s (version %s made the receipt, %s computes it here)",
-                   v->err->msg, v->tool, PREREGD_VERSION);
-    text_copy_line(v->err->msg, sizeof(v->err->msg), text); /* the version is the receipt's word */
-}
-
 /* Computes the verdict again and compares it. One of an earlier version has fewer members, or one
  * sentence in another form; whatever it has is compared. Figures may differ beyond the twelfth
  * digit, which is reported. */
@@ -312,7 +304,7 @@ static int check_verdict(struct verifying *v)
     }
     if (mismatch_texts_near(v->err, &expected, &found, &n_near) != 0) {
         rc = v->err->code;
-        name_versions(v);
+        verifying_versions(v);
         goto out;
     }
     if (!v->imported && (rc = check_journalled(v, &found)) != 0) {

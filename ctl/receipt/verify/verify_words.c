@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json/json.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/verify/verify_parts.h"
 #include "prereg/lock/imported.h"
@@ -72,16 +73,43 @@ static void about_maker(const struct verifying *v, cJSON *list)
     }
 }
 
+/* What remains when the scores were counted again from their items. */
+static void about_items(const struct verifying *v, cJSON *list)
+{
+    const struct receipt_items *it = &v->items;
+    char text[400];
+    json_push_string(list, "That the items are what the models answered: only running a cell again "
+                           "shows it.");
+    json_push_string(list, "The data and the workers: only their digests are here.");
+    if (it->n_without > 0) {
+        (void)snprintf(text, sizeof(text), "How the scores of %zu %s were made: %s no items.",
+                       it->n_without, text_plural((int64_t)it->n_without, "result", "results"),
+                       it->n_without == 1 ? "it names" : "they name");
+        json_push_string(list, text);
+    }
+    if (it->not_computed != NULL) {
+        (void)snprintf(text, sizeof(text), "The instruments were not computed again: %.300s.",
+                       it->not_computed);
+        json_push_string(list, text);
+    }
+    json_push_string(list, "The report is covered only by the sums and was not written again; it "
+                           "does not bind, and neither do the instruments.");
+}
+
 /* In the order of importance: maker, records, then what no receipt contains. */
 static cJSON *not_shown(const struct verifying *v)
 {
     cJSON *list = json_array();
     about_maker(v, list);
     about_records(v, list);
-    json_push_string(list, "The items behind the scores, the data and the workers: only their "
-                           "digests are here.");
-    json_push_string(list, "Report and instruments are covered only by the sums and were not "
-                           "recomputed; they do not bind.");
+    if (v->items.present) {
+        about_items(v, list);
+    } else {
+        json_push_string(list, "The items behind the scores, the data and the workers: only their "
+                               "digests are here.");
+        json_push_string(list, "Report and instruments are covered only by the sums and were not "
+                               "recomputed; they do not bind.");
+    }
     return list;
 }
 

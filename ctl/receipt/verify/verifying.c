@@ -40,3 +40,13 @@ struct receipt verifying_receipt(const struct verifying *v)
                             .evidence = &v->evidence,
                             .verdict = &v->verdict};
 }
+
+/* Another version may compute a member otherwise, without anyone having changed the file: the fault
+ * says which version made the receipt. */
+void verifying_versions(struct verifying *v)
+{
+    char text[sizeof(v->err->msg) + 256];
+    (void)snprintf(text, sizeof(text), "%s (version %s made the receipt, %s computes it here)",
+                   v->err->msg, v->tool, PREREGD_VERSION);
+    text_copy_line(v->err->msg, sizeof(v->err->msg), text); /* the version is the receipt's word */
+}
