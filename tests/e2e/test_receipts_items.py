@@ -5,6 +5,7 @@ Without --items a receipt of the same program says that its scores rest on recor
 import json
 import os
 import shutil
+import subprocess
 
 from lib import lab
 from lib.forging import forge
@@ -79,6 +80,14 @@ def test_items(place):
     check_harm(place, made["folder"], plain)
 
 
+def by_hand(folder):
+    """The step of VERIFY.md about items: what it prints."""
+    with open(os.path.join(folder, "VERIFY.md"), encoding="utf-8") as f:
+        step = f.read().split("**Items**")[1].split("\n9. ")[0]
+    script = "\n".join(line[7:] for line in step.split("\n") if line.startswith("       "))
+    return subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
 def check_harm(place, folder, plain):
     """By one who makes the sums anew."""
     names = sorted(os.listdir(os.path.join(folder, "items")))
@@ -91,6 +100,12 @@ def check_harm(place, folder, plain):
         raw = f.read()
         f.seek(raw.index(b'"acc": 1') + 7)
         f.write(b"0")
+    if shutil.which("jq"):
+        equal((by_hand(folder), by_hand(plain)), ("", ""), "by hand")
+        said = by_hand(copy)
+        expect("is not the one of the result" in said and "acc is " in said, f"a changed item, by hand: {said!r}")
+    else:
+        print("skipped in part: no jq for the step of VERIFY.md")
     forge(copy)
     fault(place, copy, "items/" + names[0], "not those that the result is of")
     copy = copy_of(place, folder)
