@@ -163,11 +163,14 @@ const struct ctl_command ctl_commands[] = {
     {"verify", "FOLDER|FILE.tar", "check a receipt",
      "Recomputes everything from the records up and names the first fault (exit 3). Needs no\n"
      "daemon and no network, executes nothing of the receipt, and prints which level of assurance\n"
-     "it could establish and what the receipt does not show.",
+     "it could establish and what the receipt does not show. Exit 3, too, while signatures are\n"
+     "missing that [release] requires.",
      CTL_JSON | CTL_SIGNERS | CTL_HERE, 1, 1, cmd_verify},
     {"sign", "FOLDER", "sign a receipt, as its maker or reviewer",
-     "Verifies it first; then writes signatures/<key>.sig over its SHA256SUMS, with --key.",
-     CTL_JSON | CTL_KEY | CTL_HERE, 1, 1, cmd_sign},
+     "Verifies it first; then writes signatures/<key>.sig over its SHA256SUMS, with --key. With\n"
+     "--role the signature is that of a reviewer in this role, and counts for [release] requires\n"
+     "of the program.",
+     CTL_JSON | CTL_KEY | CTL_ROLE | CTL_HERE, 1, 1, cmd_sign},
     {"rerun", "CELL", "train and score one cell again, and compare",
      "From the lock, with the workers that it pins, from the beginning, beside the counted data.\n"
      "Compares metrics and digests of artifacts with what was accepted (exit 3: they differ).\n"

@@ -49,6 +49,7 @@ enum ctl_option {
 #define CTL_SLURM     (1U << 26) /* --slurm, --slurm-wait */
 #define CTL_CSV       (1U << 27) /* --csv */
 #define CTL_ITEMS     (1U << 28) /* --items, without a number */
+#define CTL_ROLE      (1U << 29) /* --role */
 
 /* The options of one call, borrowed from argv. NULL, 0 and false: not given. */
 struct ctl_options {
@@ -62,6 +63,7 @@ struct ctl_options {
     const char *records;
     const char *label;
     const char *key;             /* of lock, amend, sign */
+    const char *role;            /* of sign */
     const char *allowed_signers; /* --allowed-signers; NULL: as signature_allowed_signers() */
     const char *ca;              /* certificates of trusted time-stamp authorities */
     const char *template_name;   /* of init */

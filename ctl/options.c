@@ -31,6 +31,7 @@ enum {
     OPT_RECORDS,
     OPT_LABEL,
     OPT_KEY,
+    OPT_ROLE,
     OPT_SIGNERS,
     OPT_CA,
     OPT_TIMESTAMP,
@@ -97,6 +98,7 @@ static const struct option_row option_rows[] = {
     {"label", OPT_LABEL, "TEXT", CTL_IMPORT, "where the files come from"},
     /* signatures and time stamps */
     {"key", OPT_KEY, "FILE", CTL_KEY, "sign with this SSH key, or the agent's of this public key"},
+    {"role", OPT_ROLE, "ROLE", CTL_ROLE, "scientific, statistical or adversarial: as whom"},
     {"allowed-signers", OPT_SIGNERS, "FILE", CTL_SIGNERS,
      "whose signatures count (default: docs/locks.md)"},
     {"ca", OPT_CA, "FILE", CTL_SIGNERS,
@@ -214,6 +216,7 @@ static int apply(struct ctl_options *o, int value, const char *operand, struct e
     case OPT_RECORDS: o->records = operand; return 0;
     case OPT_LABEL: o->label = operand; return 0;
     case OPT_KEY: o->key = operand; return 0;
+    case OPT_ROLE: o->role = operand; return 0;
     case OPT_SIGNERS: o->allowed_signers = operand; return 0;
     case OPT_CA: o->ca = operand; return 0;
     case OPT_TIMESTAMP: o->timestamp = true; return 0;

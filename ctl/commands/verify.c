@@ -51,6 +51,21 @@ static void add_fault(struct strbuf *sb, const struct term *t, const struct veri
     }
 }
 
+/* Whether it is released, where the plan says what that takes. */
+static void add_release(struct strbuf *sb, const struct term *t, const cJSON *release)
+{
+    if (!cJSON_IsObject(release)) {
+        return;
+    }
+    if (cJSON_IsTrue(json_member(release, "released"))) {
+        out_styled(sb, t, STYLE_GREEN, "released");
+        strbuf_adds(sb, "  it is signed in every role that [release] requires\n");
+    } else {
+        out_styled(sb, t, STYLE_RED, "NOT RELEASED");
+        strbuf_addf(sb, "  %s\n", answer_text(release, "why", "?"));
+    }
+}
+
 /* The answer as text: the fault, or level and sentence, then what is established, claimed, not
  * shown. */
 static void say(const struct verify_answer *a)
@@ -68,6 +83,7 @@ static void say(const struct verify_answer *a)
                     a->rests_on_items ? ", counted again from the items" : "",
                     answer_text(a->json, "program", "?"), answer_text(a->json, "outcome", "?"),
                     answer_text(a->json, "root", "?"), records);
+        add_release(&sb, &t, json_member(a->json, "release"));
         strbuf_addf(&sb, "%s\n", answer_text(a->json, "sentence", ""));
     }
     /* a verdict is compared byte for byte, so the maker's version matters */
@@ -94,7 +110,7 @@ static int tell(const struct ctl_options *o, const struct verify_answer *a, enum
     } else {
         say(a);
     }
-    *code = err_exit_code(a->fault.code);
+    *code = a->is_unreleased ? EXIT_LOCK : err_exit_code(a->fault.code);
     return rc;
 }
 

@@ -9,6 +9,7 @@
 #define CTL_RECEIPT_EXPORT_H
 
 #include "ctl/receipt/verify/verify.h"
+#include "prereg/program/release.h"
 
 /* What to export and where. All borrowed. */
 struct export_spec {
@@ -37,7 +38,9 @@ void export_made_release(struct export_made *made);
 int receipt_pack(const char *folder, const char *tar_path, struct err *err) MUST_CHECK;
 
 /* Adds signatures/<fingerprint>.sig over SHA256SUMS to a receipt that verifies, and packs the
- * tar beside it again when there is one. *path is the file made; the caller frees it. */
-int receipt_sign(const char *folder, const char *key_path, char **path, struct err *err) MUST_CHECK;
+ * tar beside it again when there is one; in a role <role>-<fingerprint>.sig, in that role's
+ * namespace (ROLE_NR: none). *path is the file made; the caller frees it. */
+int receipt_sign(const char *folder, const char *key_path, enum release_role role, char **path,
+                 struct err *err) MUST_CHECK;
 
 #endif

@@ -15,12 +15,14 @@
 #include "prereg/lock/signature.h"
 
 /* The file of a key's signature: "SHA256:ab+/" becomes signatures/ab-_.sig (base64's alphabet
- * for names). */
-static char *signature_path(const char *folder, const char *fingerprint)
+ * for names), in a role signatures/<role>-ab-_.sig. */
+static char *signature_path(const char *folder, enum release_role role, const char *fingerprint)
 {
     const char *colon = strchr(fingerprint, ':');
-    char *path = xasprintf("%s/%s%s.sig", folder, RECEIPT_SIGNATURES,
-                           colon == NULL ? fingerprint : colon + 1);
+    const bool plain = role == ROLE_NR;
+    char *path =
+        xasprintf("%s/%s%s%s%s.sig", folder, RECEIPT_SIGNATURES, plain ? "" : release_roles[role],
+                  plain ? "" : "-", colon == NULL ? fingerprint : colon + 1);
     for (char *c = path + strlen(folder) + 1 + strlen(RECEIPT_SIGNATURES); *c != '\0'; c++) {
         *c = *c == '+' ? '-' : *c == '/' ? '_' : *c;
     }
@@ -42,16 +44,18 @@ static int check_holds(const char *folder, struct err *err)
 }
 
 /* Checks the new signature, and writes it under its key's name. */
-static int add_signature(const char *folder, const struct strbuf *sums,
+static int add_signature(const char *folder, enum release_role role, const struct strbuf *sums,
                          const struct strbuf *armored, char **path, struct err *err)
 {
     struct signature_check check = {0};
     char *inner = path_join(folder, "signatures");
-    int rc = signature_check(armored->buf, sums->buf, sums->len, NULL, &check, err);
+    const struct signed_text text = {
+        .name_space = release_namespace(role), .bytes = sums->buf, .len = sums->len};
+    int rc = signature_check_in(&text, armored->buf, NULL, &check, err);
     if (rc != 0 || (rc = dir_make(inner, 0755, err)) != 0) {
         goto out;
     }
-    *path = signature_path(folder, check.fingerprint);
+    *path = signature_path(folder, role, check.fingerprint);
     rc = file_write_atomic(*path, armored->buf, armored->len, 0644, err);
 out:
     signature_check_release(&check);
@@ -86,7 +90,8 @@ out:
 }
 
 /* Verify, sign, check the signature, write, pack. The tar is replaced only if there was one. */
-int receipt_sign(const char *folder, const char *key_path, char **path, struct err *err)
+int receipt_sign(const char *folder, const char *key_path, enum release_role role, char **path,
+                 struct err *err)
 {
     struct strbuf sums = STRBUF_INIT;
     struct strbuf armored = STRBUF_INIT;
@@ -95,8 +100,9 @@ int receipt_sign(const char *folder, const char *key_path, char **path, struct e
     *path = NULL;
     int rc = check_holds(folder, err);
     if (rc != 0 || (rc = file_read(sums_path, (size_t)RECEIPT_WHOLE_MAX, &sums, err)) != 0 ||
-        (rc = signature_make(key_path, sums.buf, sums.len, &armored, err)) != 0 ||
-        (rc = add_signature(folder, &sums, &armored, path, err)) != 0) {
+        (rc = signature_make_in(release_namespace(role), key_path, sums.buf, sums.len, &armored,
+                                err)) != 0 ||
+        (rc = add_signature(folder, role, &sums, &armored, path, err)) != 0) {
         goto out;
     }
     if (file_kind_at(tar) == FILE_REGULAR) {

@@ -132,6 +132,7 @@ static struct place_of of_plan(const cJSON *change, const char *section)
         {"program", {KIND_FIXED, "the program's name and question", NULL}},
         {"pin", {KIND_FIXED, "[pin]", NULL}},
         {"lock", {KIND_FIXED, "[lock]", NULL}},
+        {"release", {KIND_FIXED, "[release]", NULL}},
     };
     if (strcmp(section, "measure") == 0) {
         return of_measure(change);

@@ -88,6 +88,7 @@ void load_exclusion(struct load *l);   /* [exclusion] */
 void load_validity(struct load *l);    /* [validity] */
 void load_pin(struct load *l);         /* [pin] */
 void load_lock_rule(struct load *l);   /* [lock] */
+void load_release(struct load *l);     /* [release] */
 void load_forecasts(struct load *l);   /* [forecast] */
 void load_instruments(struct load *l); /* [instrument.*] */
 void load_scope(struct load *l);       /* [scope], after the forecasts */

@@ -1,5 +1,5 @@
-/* [exclusion], [validity], [forecast], [pin] and [lock]: the small sections, each a few keys
- * with ranges. Conditions are stored as text; truthtable/ compiles them. */
+/* [exclusion], [validity], [forecast], [pin], [lock] and [release]: the small sections, each a few
+ * keys with ranges. Conditions are stored as text; truthtable/ compiles them. */
 #include <string.h>
 
 #include "base/xalloc.h"
@@ -143,4 +143,32 @@ void load_lock_rule(struct load *l)
     size_t word = 0;
     (void)load_word(l, t, "sign", sign, &word);
     l->p->sign_required = word == 1;
+}
+
+/* requires: roles, each once; an empty list would say that nothing is required. */
+void load_release(struct load *l)
+{
+    static const char *const keys[] = {"requires"};
+    const struct names roles = {"role", release_roles, ROLE_NR, sizeof(*release_roles)};
+    bool *required = l->p->release.required;
+    const struct toml_node *t = load_member(l, l->root, "release", TOML_TABLE);
+    if (t == NULL) {
+        return;
+    }
+    load_check_keys(l, t, keys, ARRAY_LEN(keys));
+    const struct toml_node *list = load_need(l, t, "requires", TOML_ARRAY);
+    if (list != NULL && list->n_items == 0) {
+        load_error(l, list,
+                   "no role; expected some of \"scientific\", \"statistical\" and "
+                   "\"adversarial\"");
+    }
+    for (size_t i = 0; list != NULL && i < list->n_items; i++) {
+        const struct toml_node *n = list->items[i];
+        const size_t role = load_is(l, n, TOML_STRING) ? load_lookup(l, n, roles) : INDEX_NONE;
+        if (role != INDEX_NONE && required[role]) {
+            load_error(l, n, "\"%s\" is duplicated", n->string);
+        } else if (role != INDEX_NONE) {
+            required[role] = true;
+        }
+    }
 }

@@ -56,7 +56,8 @@ enum {
     READ_PIN = 1 << 17,
     READ_LOCK = 1 << 18,
     READ_SCOPE = 1 << 19,
-    READ_ALL = (1 << 20) - 1,
+    READ_RELEASE = 1 << 20,
+    READ_ALL = (1 << 21) - 1,
 };
 
 /* Each section reader needs the ones before it. Returns those that met an error. */
@@ -80,6 +81,7 @@ static unsigned load_sections(struct load *l)
                    {load_validity, READ_VALIDITY},
                    {load_pin, READ_PIN},
                    {load_lock_rule, READ_LOCK},
+                   {load_release, READ_RELEASE},
                    {load_forecasts, READ_FORECASTS},
                    {load_instruments, READ_INSTRUMENTS},
                    {load_scope, READ_SCOPE},

@@ -78,6 +78,7 @@ static void env_release(struct child_env *env)
 /* One run of ssh-keygen with `bytes` as its standard input. */
 struct keygen {
     const char *const *argv;
+    const char *name_space;
     const void *bytes;
     size_t len;
     const char *armored; /* at /dev/fd/3; NULL: nothing is */
@@ -143,11 +144,16 @@ static bool is_armored(const char *text)
 int signature_make(const char *key_path, const void *bytes, size_t len, struct strbuf *armored,
                    struct err *err)
 {
+    return signature_make_in(SIGNATURE_NAMESPACE, key_path, bytes, len, armored, err);
+}
+
+int signature_make_in(const char *name_space, const char *key_path, const void *bytes, size_t len,
+                      struct strbuf *armored, struct err *err)
+{
     if (file_kind_at(key_path) != FILE_REGULAR) {
         return err_set(err, ERR_NOT_FOUND, "%s: no such key file", key_path);
     }
-    const char *const argv[] = {"ssh-keygen",        "-Y", "sign",   "-n",
-                                SIGNATURE_NAMESPACE, "-f", key_path, NULL};
+    const char *const argv[] = {"ssh-keygen", "-Y", "sign", "-n", name_space, "-f", key_path, NULL};
     const struct keygen k = {
         .argv = argv, .bytes = bytes, .len = len, .may_ask = isatty(STDIN_FILENO) == 1};
     struct proc_result r;
@@ -180,8 +186,8 @@ static char *fingerprint_in(const char *said)
 /* Whether the signature is one over these bytes, by any key; sets the fingerprint. */
 static int check_valid(struct keygen *k, struct signature_check *out, struct err *err)
 {
-    const char *const argv[] = {"ssh-keygen",        "-Y", "check-novalidate", "-n",
-                                SIGNATURE_NAMESPACE, "-s", "/dev/fd/3",        NULL};
+    const char *const argv[] = {"ssh-keygen",  "-Y", "check-novalidate", "-n",
+                                k->name_space, "-s", "/dev/fd/3",        NULL};
     struct proc_result r;
     k->argv = argv;
     int rc = keygen_run(k, &r, err);
@@ -200,9 +206,8 @@ static int check_valid(struct keygen *k, struct signature_check *out, struct err
 static int check_principal(struct keygen *k, const char *allowed_signers, const char *principal,
                            bool *good, struct err *err)
 {
-    const char *const argv[] = {"ssh-keygen",        "-Y", "verify",    "-n",
-                                SIGNATURE_NAMESPACE, "-I", principal,   "-f",
-                                allowed_signers,     "-s", "/dev/fd/3", NULL};
+    const char *const argv[] = {"ssh-keygen", "-Y", "verify",        "-n", k->name_space, "-I",
+                                principal,    "-f", allowed_signers, "-s", "/dev/fd/3",   NULL};
     struct proc_result r;
     k->argv = argv;
     int rc = keygen_run(k, &r, err);
@@ -232,9 +237,8 @@ static int check_allowed(struct keygen *k, const char *allowed_signers, struct s
     }
     if (rc == 0 && !out->allowed) {
         rc = err_set(err, ERR_REFUSED,
-                     "the key %s is not among the allowed signers of %s (for " SIGNATURE_NAMESPACE
-                     ", today)",
-                     out->fingerprint, allowed_signers);
+                     "the key %s is not among the allowed signers of %s (for %s, today)",
+                     out->fingerprint, allowed_signers, k->name_space);
     }
     proc_result_release(&r);
     return rc;
@@ -243,7 +247,15 @@ static int check_allowed(struct keygen *k, const char *allowed_signers, struct s
 int signature_check(const char *armored, const void *bytes, size_t len, const char *allowed_signers,
                     struct signature_check *out, struct err *err)
 {
-    struct keygen k = {.bytes = bytes, .len = len, .armored = armored};
+    const struct signed_text text = {.name_space = SIGNATURE_NAMESPACE, .bytes = bytes, .len = len};
+    return signature_check_in(&text, armored, allowed_signers, out, err);
+}
+
+int signature_check_in(const struct signed_text *text, const char *armored,
+                       const char *allowed_signers, struct signature_check *out, struct err *err)
+{
+    struct keygen k = {
+        .name_space = text->name_space, .bytes = text->bytes, .len = text->len, .armored = armored};
     *out = (struct signature_check){0};
     if (!is_armored(armored)) {
         return err_set(err, ERR_LOCK, "the signature is not a text of ssh-keygen -Y sign");

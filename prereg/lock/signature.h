@@ -29,6 +29,10 @@
 int signature_make(const char *key_path, const void *bytes, size_t len, struct strbuf *armored,
                    struct err *err) MUST_CHECK;
 
+/* The same in another namespace, which the signature holds in alone. */
+int signature_make_in(const char *name_space, const char *key_path, const void *bytes, size_t len,
+                      struct strbuf *armored, struct err *err) MUST_CHECK;
+
 struct signature_check {
     bool valid;        /* a signature over these bytes by the key it names */
     bool allowed;      /* and that key is among the allowed */
@@ -41,6 +45,18 @@ struct signature_check {
 int signature_check(const char *armored, const void *bytes, size_t len, const char *allowed_signers,
                     struct signature_check *out, struct err *err) MUST_CHECK;
 void signature_check_release(struct signature_check *check);
+
+/* What is signed, and in which namespace. All borrowed. */
+struct signed_text {
+    const char *name_space;
+    const void *bytes;
+    size_t len;
+};
+
+/* signature_check() in another namespace. */
+int signature_check_in(const struct signed_text *text, const char *armored,
+                       const char *allowed_signers, struct signature_check *out,
+                       struct err *err) MUST_CHECK;
 
 /* The member "signature" of a lock or an amendment: {"format":"sshsig","namespace":"preregd",
  * "fingerprint","armored"}. Makes it (and checks it at once); the caller deletes it. */

@@ -25,6 +25,7 @@
 #include "base/strbuf.h"
 #include "prereg/program/analysis.h"
 #include "prereg/program/design.h"
+#include "prereg/program/release.h"
 
 struct plan_program {
     struct arena arena;
@@ -77,6 +78,7 @@ struct plan_program {
     const char *pin_gpu;     /* [pin] gpu: the model that attempts with GPUs run on; or NULL */
     struct place pin_gpu_place;
     bool sign_required;
+    struct plan_release release;
     struct run_settings run;
 
     struct plan_cell *cells;

@@ -219,6 +219,8 @@ static void answer(struct verifying *v, int rc)
                     rc != 0               ? NULL
                     : out->rests_on_items ? "items"
                                           : "records");
+    json_put(out->json, "signatures", rc == 0 ? json_copy(v->signatures) : json_array());
+    json_put(out->json, "release", rc == 0 ? verify_release(v) : cJSON_CreateNull());
     json_put(out->json, "items", rc == 0 ? verify_items_json(v) : cJSON_CreateNull());
     verify_words(v, rc == 0);
 }
@@ -231,6 +233,7 @@ int receipt_verify(const struct verify_spec *spec, struct verify_answer *out)
     v.established = json_array();
     v.reruns = json_array();
     v.claimed = json_array();
+    v.signatures = json_array();
     arena_init(&v.arena);
     int rc = run_steps(&v);
     if (rc == 0) {
@@ -247,6 +250,7 @@ int receipt_verify(const struct verify_spec *spec, struct verify_answer *out)
     cJSON_Delete(v.established);
     cJSON_Delete(v.reruns);
     cJSON_Delete(v.claimed);
+    cJSON_Delete(v.signatures);
     history_release(&v.history);
     verify_inputs_release(&v);
     verify_items_release(&v);

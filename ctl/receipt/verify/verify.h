@@ -36,12 +36,15 @@ struct verify_answer {
     struct err fault;      /* code 0: everything follows */
     bool verdict_is_early; /* verdict.json has no VERDICT_ADDED (evaluate/verdict_file.h) */
     enum verify_level level;
+    bool is_unreleased;  /* everything follows, and signatures that [release] requires lack */
     bool rests_on_items; /* scores were counted again from the items, not only read in records */
     /* {"receipt","holds","fault":{"file","line","what","expected","found"}|null,"level",
      *  "sentence","program","root","head","records","kind","outcome","tool":{"made","verified"},
      * "counts":{...},"reruns":[{"file","cell","time","claims":LEVEL|null,"differs":[STAGE],
      *  "left_out":[STAGE]}],"rests_on":"items"|"records",
      *  "items":{"results","scores","others","other","without","instruments":bool,"why"}|null,
+     *  "signatures":[{"key","principal","role":ROLE|null,"allowed"}],
+     *  "release":{"requires":[ROLE],"missing":[ROLE],"released":bool,"why"}|null,
      *  "established":[TEXT...],"claimed":[TEXT...],"not_shown":[TEXT...]} */
     cJSON *json;
 };

@@ -61,9 +61,10 @@ struct verifying {
     cJSON *established; /* of the answer */
     cJSON *reruns;      /* likewise, as the next */
     cJSON *claimed;
-    char tool[40];   /* the version that made the receipt */
-    bool is_signed;  /* the lock and all amendments, by allowed keys */
-    bool is_vouched; /* SHA256SUMS, and so the records, by one of them */
+    cJSON *signatures; /* over SHA256SUMS: {"key","principal","role","allowed"} */
+    char tool[40];     /* the version that made the receipt */
+    bool is_signed;    /* the lock and all amendments, by allowed keys */
+    bool is_vouched;   /* SHA256SUMS, and so the records, by one of them */
     bool is_stamped;
     bool other_workers; /* than the lock's, as [pin] workers = "record" allows */
 };
@@ -102,6 +103,10 @@ int verify_apparatus(struct verifying *v) MUST_CHECK;
 int verify_check_results(struct verifying *v) MUST_CHECK;
 int verify_signatures(struct verifying *v) MUST_CHECK; /* lock, amendments, reviewers */
 int verify_timestamp(struct verifying *v) MUST_CHECK;
+
+/* The member "release" of the answer, after the signatures: what the plan requires, and whether it
+ * is there. */
+cJSON *verify_release(struct verifying *v);
 
 /* Checks that an attempt at a stage ran what the lock pins; a fault begins with `at`. */
 int verify_worker(struct verifying *v, const char *at, size_t stage,

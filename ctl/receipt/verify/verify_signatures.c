@@ -86,13 +86,19 @@ static int check_amendment(struct verifying *v, const cJSON *amendment, size_t n
     return rc;
 }
 
+/* A key that signed, and as whom. */
+struct reviewer_key {
+    char *fingerprint;
+    enum release_role role;
+};
+
 /* The signatures over SHA256SUMS that were checked. */
 struct reviewers {
     const struct strbuf *sums;
     struct digest *files; /* of different bytes */
     size_t n_files;
     size_t cap_files;
-    char **keys; /* fingerprints, each once */
+    struct reviewer_key *keys; /* each once in a role */
     size_t n_keys;
     size_t cap_keys;
 };
@@ -111,16 +117,17 @@ static bool is_checked(struct reviewers *r, const struct strbuf *armored)
     return false;
 }
 
-/* Returns whether the key has signed before: a key that signs twice is one reviewer. */
-static bool is_named(struct reviewers *r, const char *fingerprint)
+/* Returns whether the key has signed before in that role: a key that signs twice is one reviewer.
+ */
+static bool is_named(struct reviewers *r, const char *fingerprint, enum release_role role)
 {
     for (size_t i = 0; i < r->n_keys; i++) {
-        if (strcmp(fingerprint, r->keys[i]) == 0) {
+        if (r->keys[i].role == role && strcmp(fingerprint, r->keys[i].fingerprint) == 0) {
             return true;
         }
     }
     ARRAY_GROW(r->keys, r->n_keys, r->cap_keys);
-    r->keys[r->n_keys++] = xstrdup(fingerprint);
+    r->keys[r->n_keys++] = (struct reviewer_key){.fingerprint = xstrdup(fingerprint), .role = role};
     return false;
 }
 
@@ -128,28 +135,58 @@ static bool is_named(struct reviewers *r, const char *fingerprint)
 static void reviewers_release(struct reviewers *r)
 {
     for (size_t i = 0; i < r->n_keys; i++) {
-        free(r->keys[i]);
+        free(r->keys[i].fingerprint);
     }
     free(r->keys);
     free(r->files);
 }
 
+/* The role that a signature's file is named for: the namespace in which it must hold. */
+static enum release_role role_of_file(const char *name)
+{
+    const char *stem = name + strlen(RECEIPT_SIGNATURES);
+    enum release_role role = ROLE_SCIENTIFIC;
+    while (role < ROLE_NR &&
+           (strncmp(stem, release_roles[role], strlen(release_roles[role])) != 0 ||
+            stem[strlen(release_roles[role])] != '-')) {
+        role++;
+    }
+    return role;
+}
+
+/* Adds a signature to the answer, and a sentence about it. */
+static void tell_reviewer(struct verifying *v, const struct signature_check *check,
+                          enum release_role role)
+{
+    const char *key = check->fingerprint != NULL ? check->fingerprint : "?";
+    cJSON *o = json_object();
+    json_put_string(o, "key", key);
+    json_put_string(o, "principal", check->principal);
+    json_put_string(o, "role", release_roles[role]);
+    json_put_bool(o, "allowed", check->allowed);
+    json_push(v->signatures, o);
+    verifying_says(
+        v, "the whole receipt is signed by %s (%s)%s%s%s",
+        check->principal != NULL ? check->principal : "a key", key,
+        role == ROLE_NR ? "" : " as its reviewer: ", role == ROLE_NR ? "" : release_roles[role],
+        check->allowed ? ", an allowed signer" : ", for whom nothing here vouches");
+}
+
 /* Checks one signature over SHA256SUMS. A key that is not among the allowed is reported, and is not
  * a fault. */
-static int check_reviewer(struct verifying *v, struct reviewers *r, const struct strbuf *armored)
+static int check_reviewer(struct verifying *v, struct reviewers *r, enum release_role role,
+                          const struct strbuf *armored)
 {
     struct signature_check check = {0};
-    int rc = signature_check(armored->buf, r->sums->buf, r->sums->len, v->spec->allowed_signers,
-                             &check, v->err);
+    const struct signed_text text = {
+        .name_space = release_namespace(role), .bytes = r->sums->buf, .len = r->sums->len};
+    int rc = signature_check_in(&text, armored->buf, v->spec->allowed_signers, &check, v->err);
     if (rc != 0 && rc != ERR_REFUSED) {
         rc = mismatch_code(v->err);
-    } else if (!is_named(r, check.fingerprint != NULL ? check.fingerprint : "?")) {
+    } else if (!is_named(r, check.fingerprint != NULL ? check.fingerprint : "?", role)) {
         /* one allowed reviewer is enough */
         v->is_vouched |= check.allowed;
-        verifying_says(v, "the whole receipt is signed by %s (%s)%s",
-                       check.principal != NULL ? check.principal : "a key",
-                       check.fingerprint != NULL ? check.fingerprint : "?",
-                       check.allowed ? ", an allowed signer" : ", for whom nothing here vouches");
+        tell_reviewer(v, &check, role);
     }
     signature_check_release(&check);
     return rc == ERR_REFUSED ? 0 : rc;
@@ -165,7 +202,7 @@ static int check_reviewer_file(struct verifying *v, struct reviewers *r, const c
                  ? err_set(v->err, ERR_LOCK,
                            "more than %zu different signatures; expected at most that many",
                            RECEIPT_SIGNATURES_MAX)
-                 : check_reviewer(v, r, &armored);
+                 : check_reviewer(v, r, role_of_file(name), &armored);
     }
     strbuf_release(&armored);
     return rc;

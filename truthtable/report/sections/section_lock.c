@@ -73,6 +73,26 @@ static void add_stamp(struct doc *d, const struct report_model *m, struct doc_li
     item->tone = m->trust.stamp_response ? TONE_PLAIN : TONE_WARN;
 }
 
+/* Signatures over a receipt are in the receipt, which is made of this report. */
+static void add_release(struct doc *d, const struct report_model *m, struct doc_list *list)
+{
+    struct arena *a = &d->arena;
+    const char *roles = NULL;
+    for (size_t i = 0; i < ROLE_NR; i++) {
+        if (m->program->release.required[i]) {
+            roles = roles == NULL ? release_roles[i]
+                                  : arena_printf(a, "%s, %s", roles, release_roles[i]);
+        }
+    }
+    if (roles != NULL) {
+        (void)doc_item(d, list, "release requires the signatures of reviewers",
+                       arena_printf(a,
+                                    "%s. They sign a receipt (preregctl sign --role), which holds "
+                                    "this report: preregctl verify says who did",
+                                    roles));
+    }
+}
+
 /* Every digest in full, to be compared by hand. */
 void section_lock(struct doc *d, const struct report_model *m)
 {
@@ -88,4 +108,5 @@ void section_lock(struct doc *d, const struct report_model *m)
     add_signature(d, m, list);
     add_git(d, m, list);
     add_stamp(d, m, list);
+    add_release(d, m, list);
 }
