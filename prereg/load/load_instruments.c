@@ -194,16 +194,29 @@ static void check_sources(struct load *l, const struct toml_node *sources)
     need_some(l, sources);
 }
 
-/* perplexity_ratio: above 1, since a ratio of 1 would always trigger. */
+/* {perplexity_ratio, condition}: one of them, or both. The ratio is above 1, since a ratio of 1
+ * would always trigger. */
 static void check_trigger(struct load *l, const struct toml_node *trigger)
 {
-    static const char *const keys[] = {"perplexity_ratio"};
+    static const char *const keys[] = {"perplexity_ratio", "condition"};
     double ratio = 0;
     load_check_keys(l, trigger, keys, ARRAY_LEN(keys));
-    if (load_need(l, trigger, "perplexity_ratio", TOML_FLOAT) != NULL &&
-        load_number(l, trigger, "perplexity_ratio", &ratio) && !(ratio > 1)) {
+    if (toml_member(trigger, "condition") == NULL &&
+        load_need(l, trigger, "perplexity_ratio", TOML_FLOAT) == NULL) {
+        return;
+    }
+    if (load_number(l, trigger, "perplexity_ratio", &ratio) && !(ratio > 1)) {
         load_error(l, toml_member(trigger, "perplexity_ratio"), "%.15g is not more than 1", ratio);
     }
+}
+
+/* The trigger's condition; truthtable/ compiles it. */
+static struct cond_text trigger_condition(struct load *l, const struct toml_node *t)
+{
+    const struct toml_node *trigger = toml_member(t, "trigger");
+    const bool has =
+        trigger != NULL && trigger->kind == TOML_TABLE && toml_member(trigger, "condition") != NULL;
+    return has ? load_condition(l, trigger) : (struct cond_text){0};
 }
 
 /* {loss, contrast, sources, trigger}: without a contrast there must be a single candidate. */
@@ -432,6 +445,8 @@ void load_instruments(struct load *l)
         p->instruments[p->n_instruments++] = (struct plan_instrument){
             .name = t->key,
             .kind = kind == INSTRUMENT_KIND_NR ? "" : instrument_kind_name(kind),
-            .spec = t->json};
+            .spec = t->json,
+            .trigger =
+                kind == INSTRUMENT_CONNECTOR ? trigger_condition(l, t) : (struct cond_text){0}};
     }
 }

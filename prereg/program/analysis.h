@@ -145,6 +145,7 @@ struct plan_instrument { /* validated here, computed in truthtable/instruments *
     const char *name;
     const char *kind; /* bayes, mixed, connector, ... */
     const cJSON *spec;
+    struct cond_text trigger; /* of a connector: what else makes it fire; text NULL: nothing */
 };
 
 /* A reference model that must score `value` within `within` before any sealed stage that comes

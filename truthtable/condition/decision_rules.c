@@ -40,6 +40,12 @@ static void compile_conditions(struct rules *r, struct diag *diag)
         r->forecasts[i] =
             cond_parse(&p->forecasts[i].condition, p, COND_USE_FORECAST, &r->facts, diag);
     }
+    r->triggers = arena_array(&r->arena, p->n_instruments, sizeof(*r->triggers));
+    for (size_t i = 0; i < p->n_instruments; i++) {
+        const struct cond_text *text = &p->instruments[i].trigger;
+        r->triggers[i] =
+            text->text == NULL ? NULL : cond_parse(text, p, COND_USE_VALIDITY, &r->facts, diag);
+    }
 }
 
 /* Keeps the text of a floor as an exact decimal where it has at most 18 digits. */

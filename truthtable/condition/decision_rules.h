@@ -35,6 +35,7 @@ struct rules {
     const struct cond ***inputs;   /* [input][level] */
     const struct cond **validity;  /* [validity] */
     const struct cond **forecasts; /* [forecast] */
+    const struct cond **triggers;  /* [instrument]; NULL without a condition */
     struct threshold *floors;      /* [measure]; meaningful where has_floor */
     struct threshold *best_arms;   /* [measure]; meaningful where has_best_arm */
     struct prior_sds *prior_sds;   /* [contrast] */

@@ -11,7 +11,7 @@
 #include "base/json/json.h"
 #include "base/math/elementary.h"
 #include "base/xalloc.h"
-#include "truthtable/instruments/instrument_work.h"
+#include "truthtable/instruments/connector_share.h"
 
 #define LIMIT                                                                                      \
     "A gap of the whole mix is not attributed to the architecture unless the gaps of its sources " \
@@ -123,6 +123,18 @@ static enum truth same_sign(double gap, double whole)
     return truth_of((gap > 0 && whole > 0) || (gap < 0 && whole < 0));
 }
 
+/* How much of the whole gap is the source's; returns it. */
+static double put_share(const struct connector *c, cJSON *o, const cJSON *source)
+{
+    const size_t part = program_find_measure(c->w->p, source->valuestring);
+    const struct source_share s = connector_share(c->w, c->contrast, c->loss, part, source->string);
+    json_put_number(o, "weight", s.weight);
+    json_put_number(o, "share", s.share);
+    json_put_number(o, "share_se", s.se);
+    json_put_string(o, "share_why", s.why);
+    return s.share;
+}
+
 /* The gaps in the sources of the mix. Unless all have the sign of the whole, `limit` warns against
  * attributing the gap to the architecture. */
 static void put_sources(struct connector *c)
@@ -130,6 +142,7 @@ static void put_sources(struct connector *c)
     const cJSON *sources = json_member(c->t->spec->spec, "sources");
     const cJSON *source = NULL;
     cJSON *list = json_array();
+    double rest = sources == NULL ? (double)NAN : 1;
     c->agree = sources == NULL ? TRUTH_UNKNOWN : TRUTH_TRUE;
     c->agree_why = "no sources are declared";
     cJSON_ArrayForEach(source, sources)
@@ -138,12 +151,14 @@ static void put_sources(struct connector *c)
         cJSON *o = json_object();
         json_put_string(o, "source", source->string);
         put_gap(c, o, &g);
+        rest -= put_share(c, o, source);
         json_push(list, o);
         /* A source with a gap of exactly 0 does not agree. */
         c->agree = truth_and(c->agree, same_sign(g.mean, c->whole.mean));
         c->agree_why = "a source's gap, or the whole one, is undetermined";
     }
     json_put(c->t->json, "sources", list);
+    json_put_number(c->t->json, "sources_rest", rest);
     put_truth(c->t->json, "sources_agree", c->agree);
     const char *limit = NULL;
     if (c->agree != TRUTH_TRUE) {
@@ -314,7 +329,8 @@ static struct verdict_case case_of(const struct connector *c)
                                               "none: none of the four cases."};
 }
 
-/* The declared trigger on the perplexity ratio: it suggests further work and binds nothing. */
+/* The declared trigger: it fires when all of it holds, the perplexity ratio and the condition. It
+ * suggests further work and binds nothing. */
 static enum truth put_trigger(struct connector *c, const char **why)
 {
     const cJSON *trigger = json_member(c->t->spec->spec, "trigger");
@@ -323,16 +339,28 @@ static enum truth put_trigger(struct connector *c, const char **why)
         *why = "no trigger is declared";
         return TRUTH_UNKNOWN;
     }
-    double at = json_member(trigger, "perplexity_ratio")->valuedouble;
+    const cJSON *at = json_member(trigger, "perplexity_ratio");
+    const struct cond *condition = c->w->ev->rules->triggers[c->t->spec - c->w->p->instruments];
     /* The ratio of perplexities, the worse over the better. */
     double ratio = elementary_exp(fabs(c->whole.mean));
-    enum truth fires = isnan(ratio) ? TRUTH_UNKNOWN : truth_of(ratio >= at);
+    enum truth exceeds = at == NULL     ? TRUTH_TRUE
+                         : isnan(ratio) ? TRUTH_UNKNOWN
+                                        : truth_of(ratio >= at->valuedouble);
+    const char *open = exceeds == TRUTH_UNKNOWN ? c->whole.why : NULL;
+    enum truth holds = condition == NULL
+                           ? TRUTH_TRUE
+                           : evaluation_truth(c->w->ev, condition, TRUTH_UNKNOWN, &open);
+    enum truth fires = truth_and(exceeds, holds);
     cJSON *o = json_object();
-    *why = fires == TRUTH_UNKNOWN ? c->whole.why : NULL;
-    json_put_number(o, "perplexity_ratio", at);
+    *why = fires == TRUTH_UNKNOWN ? open : NULL;
+    json_put_number(o, "perplexity_ratio", at == NULL ? (double)NAN : at->valuedouble);
     json_put_number(o, "ratio", ratio);
+    if (condition != NULL) {
+        json_put_string(o, "condition", c->t->spec->trigger.text);
+        put_truth(o, "holds", holds);
+    }
     put_truth(o, "fires", fires);
-    json_put_string(o, "why", isinf(ratio) ? BEYOND : *why);
+    json_put_string(o, "why", at != NULL && isinf(ratio) ? BEYOND : *why);
     json_put(c->t->json, "trigger", o);
     return fires;
 }

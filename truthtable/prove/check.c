@@ -56,6 +56,11 @@ void check_conditions(const struct plan_program *p, bool forecasts, struct diag 
     for (size_t i = 0; i < p->n_validity; i++) {
         check_condition(&p->validity[i].condition, p, COND_USE_VALIDITY, &facts, diag);
     }
+    for (size_t i = 0; forecasts && i < p->n_instruments; i++) {
+        if (p->instruments[i].trigger.text != NULL) {
+            check_condition(&p->instruments[i].trigger, p, COND_USE_VALIDITY, &facts, diag);
+        }
+    }
     for (size_t i = 0; forecasts && i < p->n_forecasts; i++) {
         check_condition(&p->forecasts[i].condition, p, COND_USE_FORECAST, &facts, diag);
     }

@@ -236,16 +236,65 @@ static void add_trigger(struct doc *d, const cJSON *trigger)
     if (!cJSON_IsObject(trigger)) {
         return;
     }
-    doc_paragraph(d,
-                  "Perplexity divergence, suggestive and not binding: a ratio of %s against %s, so "
-                  "the trigger %s.%s%s",
-                  fmt_short(&d->arena, member_number(trigger, "ratio"), 4),
-                  fmt_short(&d->arena, member_number(trigger, "perplexity_ratio"), 4),
-                  cJSON_IsTrue(fires)    ? "FIRES"
-                  : cJSON_IsFalse(fires) ? "does not fire"
-                                         : "cannot be read",
-                  words_or_empty(trigger, "why")[0] == '\0' ? "" : " ",
-                  words_or_empty(trigger, "why"));
+    struct arena *a = &d->arena;
+    const char *condition = member_text(trigger, "condition");
+    const double least = member_number(trigger, "perplexity_ratio");
+    const char *what =
+        arena_printf(a, "a ratio of %s", fmt_short(a, member_number(trigger, "ratio"), 4));
+    if (isfinite(least)) {
+        what = arena_printf(a, "%s against %s", what, fmt_short(a, least, 4));
+    }
+    if (condition != NULL) {
+        what = arena_printf(a, "%s, and the condition %s: %s", what, condition,
+                            cJSON_IsTrue(member(trigger, "holds"))    ? "holds"
+                            : cJSON_IsFalse(member(trigger, "holds")) ? "does not hold"
+                                                                      : "cannot be read");
+    }
+    doc_paragraph(
+        d, "Perplexity divergence, suggestive and not binding: %s, so the trigger %s.%s%s", what,
+        cJSON_IsTrue(fires)    ? "FIRES"
+        : cJSON_IsFalse(fires) ? "does not fire"
+                               : "cannot be read",
+        words_or_empty(trigger, "why")[0] == '\0' ? "" : " ", words_or_empty(trigger, "why"));
+}
+
+/* A share as a percentage, with its error where there is one. */
+static void share_cell(const struct doc_slot *s)
+{
+    const double share = member_number(json_of(s), "share");
+    const double se = member_number(json_of(s), "share_se");
+    const char *text = percent(s->arena, share);
+    if (isfinite(share) && isfinite(se)) {
+        text = arena_printf(s->arena, "%s \xc2\xb1 %s", text, fmt_short(s->arena, 100 * se, 2));
+    }
+    doc_number(s, text, share);
+}
+
+/* How much of the whole gap each source makes, by its weight in the mix. */
+static void add_shares(struct doc *d, const cJSON *instrument)
+{
+    static const struct doc_column columns[] = {
+        JSON_TEXT("Source", "source"),
+        {"Weight in the mix", ALIGN_NUMBER, json_cell_value, "weight", 0, NULL},
+        {"Gap, nats", ALIGN_NUMBER, json_cell_value, "gap", 0, NULL},
+        {"Share of the whole gap", ALIGN_NUMBER, share_cell, "share", 0, NULL},
+        JSON_TEXT("Remark", "share_why"),
+    };
+    const cJSON *sources = member(instrument, "sources");
+    const double rest = member_number(instrument, "sources_rest");
+    if (cJSON_GetArraySize(sources) == 0 || member(sources->child, "share") == NULL) {
+        return; /* an earlier version wrote it */
+    }
+    struct doc_table *t = doc_table(
+        d, show_id(d, instrument, "shares"),
+        arena_printf(
+            &d->arena,
+            "The share of each source in the whole gap: its weight times its gap, over the "
+            "whole one, \xc2\xb1 its standard error over replicates. Of other sources, or "
+            "of rounding: %s.",
+            percent(&d->arena, rest)),
+        columns, ARRAY_LEN(columns));
+    json_rows(d, t, sources);
 }
 
 /* The case first, then the evidence for it. */
@@ -259,6 +308,7 @@ void show_connector(struct doc *d, const struct report_model *m, const cJSON *in
     }
     add_figure(d, instrument);
     add_gaps(d, instrument);
+    add_shares(d, instrument);
     add_benchmarks(d, instrument);
     add_trigger(d, member(instrument, "trigger"));
 }
