@@ -26,6 +26,7 @@
 #include "prereg/program/verdict_kind.h"
 #include "truthtable/evidence/evidence.h"
 #include "truthtable/report/report_acts.h"
+#include "truthtable/report/report_losses.h"
 #include "truthtable/report/report_trust.h"
 #include "truthtable/report/router_course.h"
 
@@ -67,7 +68,8 @@ struct report_model {
     bool *row_fires;     /* [row], by verdict.json */
     struct curve_set curves;
     struct router_courses routers;
-    struct report_acts acts; /* of an executed program */
+    struct report_acts acts; /* of an executed program, as the next */
+    struct report_losses losses;
 };
 
 /* Adopts instruments.json as it was just computed; NULL and a reason when it could not be. */

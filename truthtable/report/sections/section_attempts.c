@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/xalloc.h"
 #include "prereg/program/run_change.h"
 #include "truthtable/report/document/fmt.h"
@@ -32,33 +31,12 @@ static bool is_resumed(const cJSON *attempt)
     return from != NULL && !cJSON_IsNull(from);
 }
 
-/* Whether the attempt ended without a result. */
-static bool has_cause(const cJSON *attempt)
-{
-    const char *cause = member_text(attempt, "cause");
-    return cause != NULL && cause[0] != '\0' && strcmp(cause, "done") != 0;
-}
-
 /* Sums what is known; an attempt that was lost with its machine has no usage. */
 static void add_number(double *sum, double v)
 {
     if (isfinite(v)) {
         *sum += v;
     }
-}
-
-/* By the wall clock, which may have jumped: NAN when it ran backwards. */
-static double wall_ms(const cJSON *attempt)
-{
-    const char *started = member_text(attempt, "started");
-    const char *ended = member_text(attempt, "ended");
-    struct wall_time from;
-    struct wall_time to;
-    if (started == NULL || ended == NULL || !clock_wall_parse(started, &from) ||
-        !clock_wall_parse(ended, &to) || to.ms < from.ms) {
-        return (double)NAN;
-    }
-    return (double)(to.ms - from.ms);
 }
 
 /* Adds all attempts of a task to its cell's effort. */
@@ -69,10 +47,10 @@ static void add_task(struct effort *e, const cJSON *task)
     {
         e->attempts++;
         e->resumed += is_resumed(attempt) ? 1 : 0;
-        e->failed += has_cause(attempt) ? 1 : 0;
+        e->failed += attempt_is_lost(attempt) ? 1 : 0;
         add_number(&e->cpu_ms, member_number(attempt, "user_ms"));
         add_number(&e->cpu_ms, member_number(attempt, "system_ms"));
-        add_number(&e->wall_ms, wall_ms(attempt));
+        add_number(&e->wall_ms, attempt_wall_ms(attempt));
         e->peak_bytes = fmax(e->peak_bytes, member_number(attempt, "max_rss_bytes"));
     }
 }
@@ -156,7 +134,7 @@ static void add_ended_early(struct doc *d, const struct report_model *m)
         const cJSON *attempt = NULL;
         cJSON_ArrayForEach(attempt, member(task, "attempts"))
         {
-            if (!has_cause(attempt)) {
+            if (!attempt_is_lost(attempt)) {
                 continue;
             }
             if (t == NULL) {
@@ -330,6 +308,7 @@ void section_attempts(struct doc *d, const struct report_model *m)
                    : "None on record: these results were imported or replayed, not run here.");
         return;
     }
+    blocks_campaign(d, m);
     add_cells(d, m);
     add_ended_early(d, m);
     add_acts(d, m);

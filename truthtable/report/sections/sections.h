@@ -28,6 +28,7 @@ void section_curves(struct doc *d, const struct report_model *m);
 void section_router(struct doc *d, const struct report_model *m);
 /* How the run went: attempts, acts of persons, changes of [run], or imported files. */
 void section_attempts(struct doc *d, const struct report_model *m);
+void blocks_campaign(struct doc *d, const struct report_model *m);  /* in the section of attempts */
 void section_imported(struct doc *d, const struct report_model *m); /* in place of attempts */
 /* What may be trusted and why: the chain, the lock, the apparatus. */
 void section_amendments(struct doc *d, const struct report_model *m);
