@@ -91,6 +91,21 @@ static void check_start(const struct worker_task *task, struct train_options *op
     params_fault(&p, "init", "%s", err.msg);
 }
 
+/* What a reader of the plan would want to know before it is locked. */
+static void describe_notes(const struct train_options *opt, struct description *d)
+{
+    const struct model_config *cfg = &opt->model;
+
+    if (cfg->experts > 1 && cfg->top_k == 1 && cfg->renormalise)
+        description_note(d, "top_k = 1 with renormalise = true (the default): the chosen expert's "
+                            "weight is always 1, so the router learns from its balance and z "
+                            "losses alone; use renormalise = false");
+    if (opt->products == PRODUCTS_OPENBLAS && gemm_is_narrow())
+        description_note(d, "OpenBLAS's core here is of AVX2 and the processor has AVX-512: about "
+                            "half the speed; OPENBLAS_CORETYPE = \"SkylakeX\" in the stage's env "
+                            "(locked: results depend on it) is about twice as fast");
+}
+
 int train_describe(const struct worker_task *task, FILE *out, struct err *err)
 {
     struct param_faults faults = {0};
@@ -114,11 +129,7 @@ int train_describe(const struct worker_task *task, FILE *out, struct err *err)
         train_result_metric_names(&opt, add_metric, &d);
         describe_facts(task, &opt, &need, &d);
         describe_budget(task, &opt, tok, &d);
-        if (opt.products == PRODUCTS_OPENBLAS && gemm_is_narrow())
-            description_note(
-                &d, "OpenBLAS's core here is of AVX2 and the processor has AVX-512: about half the "
-                    "speed; OPENBLAS_CORETYPE = \"SkylakeX\" in the stage's env (locked: results "
-                    "depend on it) is about twice as fast");
+        describe_notes(&opt, &d);
     }
     int rc = description_print(&d, &faults, out, err);
     description_release(&d);

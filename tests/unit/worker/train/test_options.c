@@ -494,6 +494,18 @@ static void test_describe(void **state)
     assert_int_equal(cJSON_GetArraySize(json_member(out, "errors")), 0);
     cJSON_Delete(out);
 
+    t = patched_task("{'experts':4,'top_k':1,'expert_ffn':8,'ffn':null}", NULL);
+    out = describe(&t);
+    const cJSON *note = cJSON_GetArrayItem(json_member(out, "notes"), 0);
+    assert_non_null(note);
+    assert_non_null(strstr(note->valuestring, "use renormalise = false"));
+    cJSON_Delete(out);
+
+    t = patched_task("{'experts':4,'top_k':1,'expert_ffn':8,'ffn':null,'renormalise':false}", NULL);
+    out = describe(&t);
+    assert_int_equal(cJSON_GetArraySize(json_member(out, "notes")), 0);
+    cJSON_Delete(out);
+
     t = patched_task("{'heads':3}", NULL);
     out = describe(&t);
     const cJSON *first = cJSON_GetArrayItem(json_member(out, "errors"), 0);
