@@ -131,6 +131,7 @@ int report_write(const char *folder, const char *out, struct err *err)
                                      : dir_make(to, 0755, err)) != 0) {
         goto release;
     }
+    report_losses_read(&model.losses, &model, folder, &model.arena);
     add_instruments(&model, folder, to);
     if ((rc = write_pages(&model, to, err)) == 0) {
         rc = write_sums(to, err);

@@ -42,14 +42,14 @@ double attempt_wall_ms(const cJSON *attempt)
 }
 
 /* The last progress that an attempt reported. */
-struct progress {
+struct last_progress {
     double done; /* NaN: none was found */
     double total;
     bool is_step;
 };
 
 /* One line of the events, if it is progress. */
-static void take_line(const char *line, size_t len, struct progress *out)
+static void take_line(const char *line, size_t len, struct last_progress *out)
 {
     cJSON *o = NULL;
     struct err ignored;
@@ -68,9 +68,9 @@ static void take_line(const char *line, size_t len, struct progress *out)
 }
 
 /* The end of a regular file, whole lines of it. */
-static struct progress last_progress(const char *path)
+static struct last_progress read_progress(const char *path)
 {
-    struct progress out = {.done = (double)NAN, .total = (double)NAN};
+    struct last_progress out = {.done = (double)NAN, .total = (double)NAN};
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     const off_t size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
     const off_t from = size > TAIL_BYTES ? size - TAIL_BYTES : 0;
@@ -105,7 +105,7 @@ static double start_of(const cJSON *attempt)
 
 /* What a step of the task's stage is in tokens; NaN where no result says so. */
 static double tokens_of_step(const struct report_model *m, size_t cell, size_t stage,
-                             const struct progress *p)
+                             const struct last_progress *p)
 {
     const size_t task = cell * m->program->n_stages + stage;
     return m->results != NULL && m->results[task] != NULL && p->is_step && p->total > 0
@@ -114,8 +114,8 @@ static double tokens_of_step(const struct report_model *m, size_t cell, size_t s
 }
 
 /* One lost attempt of a task; `next` is the one after it, or NULL. */
-static struct report_loss loss_of(const cJSON *attempt, const cJSON *next, const struct progress *p,
-                                  double step_tokens)
+static struct report_loss loss_of(const cJSON *attempt, const cJSON *next,
+                                  const struct last_progress *p, double step_tokens)
 {
     const double from = start_of(attempt);
     const double to = next == NULL ? (double)NAN : start_of(next);
@@ -142,7 +142,7 @@ static void read_task(struct report_losses *out, const struct report_model *m, c
     const cJSON *attempt = NULL;
     cJSON_ArrayForEach(attempt, member(task, "attempts"))
     {
-        struct progress p = {.done = (double)NAN, .total = (double)NAN};
+        struct last_progress p = {.done = (double)NAN, .total = (double)NAN};
         const char *id = member_text(attempt, "id");
         const double no = member_number(attempt, "no");
         double step_tokens = (double)NAN;
@@ -153,7 +153,7 @@ static void read_task(struct report_losses *out, const struct report_model *m, c
             char *of_task = layout_task(folder, m->program->cells[cell].folder, stage_name);
             char *of_attempt = attempt_path(of_task, (uint32_t)no, id);
             char *events = path_join(of_attempt, LAYOUT_EVENTS);
-            p = last_progress(events);
+            p = read_progress(events);
             step_tokens = tokens_of_step(m, cell, stage, &p);
             free(events);
             free(of_attempt);

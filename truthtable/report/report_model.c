@@ -258,7 +258,6 @@ int report_model_read(struct report_model *m, const char *folder, struct err *er
     }
     report_acts_read(&m->acts, &m->arena, folder);
     read_tasks(m, folder);
-    report_losses_read(&m->losses, m, folder, &m->arena);
     return 0;
 }
 

@@ -68,8 +68,8 @@ struct report_model {
     bool *row_fires;     /* [row], by verdict.json */
     struct curve_set curves;
     struct router_courses routers;
-    struct report_acts acts; /* of an executed program, as the next */
-    struct report_losses losses;
+    struct report_acts acts;     /* of an executed program, as the next */
+    struct report_losses losses; /* report_losses_read(): none before that */
 };
 
 /* Adopts instruments.json as it was just computed; NULL and a reason when it could not be. */
