@@ -117,6 +117,10 @@ static int ask_workers(struct proof *proof, const struct proof_premises *x, stru
         describe_check_metrics(p, proof->describe.json, &proof->diag);
     }
     describe_check_memory(p, proof->describe.json, 0, &proof->diag);
+    describe_check_reads(p, proof->describe.json, &proof->diag);
+    if (x->sound->measures && x->sound->conditions) {
+        describe_check_resolution(p, proof->describe.json, &proof->diag);
+    }
     return 0;
 }
 

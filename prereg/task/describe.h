@@ -61,5 +61,11 @@ void describe_check_items(const struct plan_program *p, const cJSON *json, struc
  * need more than that either. Errors. */
 void describe_check_memory(const struct plan_program *p, const cJSON *json, double machine_bytes,
                            struct diag *diag);
+/* What a stage says that it reads of another ("reads") must be among what that stage says that it
+ * leaves ("artifacts"), at every condition. Errors. */
+void describe_check_reads(const struct plan_program *p, const cJSON *json, struct diag *diag);
+/* Where a measure is the step of a target, both arms of a contrast must look for it as often (the
+ * fact target_resolution). Warnings. */
+void describe_check_resolution(const struct plan_program *p, const cJSON *json, struct diag *diag);
 
 #endif

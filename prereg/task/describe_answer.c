@@ -109,6 +109,17 @@ static bool are_facts(const cJSON *object)
     return cJSON_IsObject(object);
 }
 
+/* An object of arrays of strings only. */
+static bool are_lists(const cJSON *object)
+{
+    for (const cJSON *m = object->child; m != NULL; m = m->next) {
+        if (!all_strings(m)) {
+            return false;
+        }
+    }
+    return cJSON_IsObject(object);
+}
+
 static bool is_object(const cJSON *v)
 {
     return cJSON_IsObject(v);
@@ -129,6 +140,8 @@ static const struct {
     {"facts", are_facts, "an object of numbers and texts"},
     {"seconds", is_span, "a number, not negative"},
     {"params", is_object, "an object"},
+    {"artifacts", all_strings, "an array of paths"},
+    {"reads", are_lists, "an object of arrays of paths"},
 };
 
 /* The worker's own errors: {"key","why"}; the key names the parameter at fault. */

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""A horizon in pieces: a program that stops at a fraction of it, and a later one that goes on from what the first left, to the
-bytes of a program that made all steps."""
+"""Fractions of a horizon: a program that stops at one, and a later one that goes on from what the first left, to the bytes of a
+program that made all steps; models at fractions that later stages score; targets whose resolution differs."""
 
 import json
 import os
 import random
 
 from lib import lab
-from lib.lab import OK, equal, expect
+from lib.lab import INVALID, OK, equal, expect
 
 GRID = """[program]
 name = "{name}"
@@ -105,11 +105,77 @@ def test_refused_at_its_line(place):
     run(place, write(place, "cut", stop=", stop = 0.25"))
     cut = attempts(place, "cut")[CELLS[0]]
     grid = write(place, "later", data=f'run = "{os.path.join(cut, "run")}"\n', params='init = { run = "run" }')
-    said = place.ctl("check", grid, wanted=5).stderr
+    said = place.ctl("check", grid, wanted=INVALID).stderr
     expect("the earlier run has 0.002, this one 0.004" in said, said)
     grid = write(place, "early", stop=", stop = 0.01")
-    said = place.ctl("check", grid, wanted=5).stderr
+    said = place.ctl("check", grid, wanted=INVALID).stderr
     expect("grid.toml:21:49: error" in said and "0.01 of 40 steps is less than one step" in said, said)
 
 
-lab.main(test_stop_and_continue, test_refused_at_its_line)
+SCORES = """[stage.early]
+after = ["train"]
+command = ["prereg-eval"]
+params = {{ task = "choices", data = "items", at = {at} }}
+[stage.end]
+after = ["train"]
+command = ["prereg-eval"]
+params = {{ task = "choices", data = "items", at = 1.0 }}
+[stage.last]
+after = ["train"]
+command = ["prereg-eval"]
+params = {{ task = "choices", data = "items" }}
+[measure]
+early = {{ metric = "early.acc", items = 20 }}
+end = {{ metric = "end.acc", items = 20 }}
+last = {{ metric = "last.acc", items = 20 }}
+source = {{ metric = "train.val_loss:text@0.25", better = "lower" }}
+bits = {{ metric = "train.val_bits_per_byte@0.25", better = "lower" }}
+best = {{ metric = "train.best_val_loss", better = "lower" }}
+"""
+
+
+def write_scored(place, at):
+    grid = write(place, "scored", data='items = "items.jsonl"\n', params="snapshots = [0.25, 1.0]")
+    draw = random.Random(6)
+    things = ["a red ball.", "two birds.", "nothing."]
+    place.write("scored/items.jsonl", "".join(
+        json.dumps({"query": f"my aunt {draw.choice(('sees', 'likes'))}", "choices": things, "gold": draw.randrange(3)}) + "\n" for _ in range(20)))
+    place.edit(grid, "[measure]\n", SCORES.format(at=at))
+    return grid
+
+
+def test_scored_at_a_fraction(place):
+    place.serve()
+    run(place, write_scored(place, 0.25))
+    for cell in CELLS:
+        trained = attempts(place, "scored")[cell]
+        models = {}
+        for stage in ("early", "end", "last"):
+            with open(os.path.join(os.path.dirname(os.path.dirname(trained)), stage, "result.json"), encoding="utf-8") as f:
+                models[stage] = json.load(f)["inputs"]["train"]
+        with open(os.path.join(trained, "result.json"), encoding="utf-8") as f:
+            left = {a["path"]: a["sha256"] for a in json.load(f)["artifacts"]}
+        equal(models, {"early": left["snapshot/0.25/model.bin"], "end": left["model/model.bin"], "last": left["model/model.bin"]}, "models")
+        expect(models["early"] != models["last"], "the model at a quarter is the last one")
+    receipt = place.ctl("export", "--out", place.path("out")).stdout.splitlines()[0]
+    expect(place.ctl_json("verify", receipt)["holds"], "the receipt does not hold")
+
+
+def test_no_such_fraction(place):
+    said = place.ctl("check", write_scored(place, 0.3), wanted=INVALID).stderr
+    expect('stage.early: reads snapshot/0.3/model.bin of stage "train", which does not leave it' in said, said)
+
+
+def test_resolution(place):
+    """A target that is looked for too seldom, and not as often in both arms."""
+    grid = write(place, "target", params='target_loss = 3.0\n[stage.train.when.lr."0.002"]\neval_every = 4\n[stage.train.when.lr."0.004"]\neval_every = 5')
+    place.edit(grid, "[contrast]", 'target = { metric = "train.target_step", better = "lower" }\n[contrast]')
+    said = place.ctl("check", grid).stderr
+    expect("target_step is known to 4 steps, 10 % of the horizon" in said, said)
+    expect('contrast.rate: stage "train" looks for its target every 5 steps at lr=0.004 and every 4 at lr=0.002' in said, said)
+    place.edit(grid, "eval_every = 5", "eval_every = 4")
+    said = place.ctl("check", grid).stderr
+    expect("looks for its target" not in said, said)
+
+
+lab.main(test_stop_and_continue, test_refused_at_its_line, test_scored_at_a_fraction, test_no_such_fraction, test_resolution)

@@ -63,6 +63,14 @@ static int save_json(const char *folder, const struct weights *w, const struct s
     return rc;
 }
 
+char *store_snapshot_folder(double fraction)
+{
+    char number[JSON_NUMBER_MAX];
+
+    json_number_text(fraction, number);
+    return path_join(SNAPSHOT_FOLDER, number);
+}
+
 int store_save(const char *folder, const struct weights *w, struct store_info *info,
                struct err *err)
 {

@@ -11,6 +11,7 @@
 
 #define STORE_VERSION   1
 #define MODEL_FOLDER    "model"
+#define SNAPSHOT_FOLDER "snapshot"
 #define MODEL_FILE_JSON "model.json"
 #define MODEL_FILE_BIN  "model.bin"
 
@@ -23,6 +24,10 @@ struct store_info {
 };
 
 void store_info_release(struct store_info *info);
+
+/* "snapshot/0.2": where the model at a fraction of the horizon is, in an attempt's folder. The
+ * caller's. */
+char *store_snapshot_folder(double fraction);
 
 /* Writes folder/model.bin and then folder/model.json, atomically each; fills info->weights. */
 int store_save(const char *folder, const struct weights *w, struct store_info *info,

@@ -51,6 +51,30 @@ void description_note(struct description *d, const char *text)
     json_push_string(d->notes, text);
 }
 
+/* The member of the object, made by `make` if it is not there yet. */
+static cJSON *member_of(cJSON *obj, const char *key, cJSON *(*make)(void))
+{
+    cJSON *found = cJSON_GetObjectItemCaseSensitive(obj, key);
+
+    if (found == NULL) {
+        found = make();
+        json_put(obj, key, found);
+    }
+    return found;
+}
+
+void description_artifact(struct description *d, const char *path)
+{
+    json_push_string(member_of(d->json, "artifacts", json_array), path);
+}
+
+void description_reads(struct description *d, const char *stage, const char *path)
+{
+    cJSON *stages = member_of(d->json, "reads", json_object);
+
+    json_push_string(member_of(stages, stage, json_array), path);
+}
+
 void description_param(struct description *d, const char *key, double value)
 {
     json_put_number(d->params, key, value);

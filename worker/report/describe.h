@@ -25,6 +25,10 @@ void description_fact(struct description *d, const char *name, double value);
 void description_seconds(struct description *d, double seconds);
 /* What the user should know before anything runs; `check` prints it as a warning. */
 void description_note(struct description *d, const char *text);
+/* A file that the result will name among its artifacts, where later stages may need it. */
+void description_artifact(struct description *d, const char *path);
+/* An artifact that the task will read, of an earlier stage. */
+void description_reads(struct description *d, const char *stage, const char *path);
 /* A solved parameter. */
 void description_param(struct description *d, const char *key, double value);
 /* One line of JSON and a newline; faults become "errors". Returns 0, or ERR_IO. */

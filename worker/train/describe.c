@@ -8,6 +8,7 @@
 
 #include "base/files/file.h"
 #include "base/json/json.h"
+#include "worker/model/store.h"
 #include "worker/nn/gemm.h"
 #include "worker/report/describe.h"
 #include "worker/train/budget.h"
@@ -20,7 +21,8 @@
 
 #define PARAMS_FILE_MAX     (1u << 20)
 #define START_SECONDS       0.1
-#define CHECKPOINTS_ON_DISK 3.0 /* two, and the third while it is written */
+#define RESOLUTION_MAX      0.01 /* of the horizon */
+#define CHECKPOINTS_ON_DISK 3.0  /* two, and the third while it is written */
 
 static void add_metric(void *ctx, const char *name)
 {
@@ -36,6 +38,37 @@ static void describe_counts(const struct model_config *cfg, struct description *
     description_fact(d, "flops_per_token", model_config_flops_per_token(cfg));
 }
 
+/* How finely target_step is known. */
+static void describe_target(const struct train_options *opt, struct description *d)
+{
+    int64_t fine = (int64_t)floor((double)opt->steps * RESOLUTION_MAX);
+    char text[200];
+
+    description_fact(d, TARGET_RESOLUTION, (double)opt->eval_every);
+    if (opt->eval_every <= fine || opt->eval_every == 1)
+        return;
+    (void)snprintf(text, sizeof(text),
+                   "target_step is known to %lld steps, %.2g %% of the horizon: eval_every = %lld "
+                   "makes that at most 1 %%",
+                   (long long)opt->eval_every, 100.0 * (double)opt->eval_every / (double)opt->steps,
+                   (long long)(fine < 1 ? 1 : fine));
+    description_note(d, text);
+}
+
+/* The models that later stages can read, beside the last one. */
+static void describe_snapshots(const struct train_options *opt, struct description *d)
+{
+    for (size_t i = 0; i < opt->n_marks; i++) {
+        if (!opt->is_snapshot[i])
+            continue;
+        char *folder = store_snapshot_folder(opt->marks[i]);
+        char *path = path_join(folder, MODEL_FILE_BIN);
+        description_artifact(d, path);
+        free(path);
+        free(folder);
+    }
+}
+
 static void describe_facts(const struct worker_task *task, const struct train_options *opt,
                            const struct memory_need *need, struct description *d)
 {
@@ -43,6 +76,7 @@ static void describe_facts(const struct worker_task *task, const struct train_op
     double total = (double)model_config_total(cfg);
     double steps = (double)train_options_end(opt);
     double copies = CHECKPOINTS_ON_DISK + (opt->left_out > 0 ? 1.0 : 0.0);
+    double models = 1.0 + (double)train_options_snapshots(opt);
     double tokens = steps * (double)opt->batch_tokens;
 
     describe_counts(cfg, d);
@@ -54,9 +88,11 @@ static void describe_facts(const struct worker_task *task, const struct train_op
         description_fact(d, "match_ratio", opt->match_ratio);
         description_param(d, cfg->experts > 0 ? "expert_ffn" : "ffn", (double)opt->solved_ffn);
     }
+    if (opt->has_target)
+        describe_target(opt, d);
     description_fact(d, "memory_bytes", memory_most(need));
     description_fact(d, "memory_least_bytes", memory_least(need));
-    description_fact(d, "disk_bytes", sizeof(real) * total * (3.0 * copies + 1.0));
+    description_fact(d, "disk_bytes", sizeof(real) * total * (3.0 * copies + models));
     description_seconds(d, START_SECONDS + trial_seconds(task, opt));
 }
 
@@ -128,6 +164,7 @@ int train_describe(const struct worker_task *task, FILE *out, struct err *err)
     if (faults.n == 0) {
         train_result_metric_names(&opt, add_metric, &d);
         describe_facts(task, &opt, &need, &d);
+        describe_snapshots(&opt, &d);
         describe_budget(task, &opt, tok, &d);
         describe_notes(&opt, &d);
     }

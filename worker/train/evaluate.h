@@ -9,11 +9,6 @@
 
 #include "worker/train/trainer.h"
 
-struct train_evaluation {
-    struct val_loss whole;
-    struct val_loss source[MIX_MAX];
-};
-
 /* ERR_BUSY when asked to stop on the way: nothing is recorded then. */
 int evaluate_run(struct trainer *t, struct train_evaluation *out, struct err *err) MUST_CHECK;
 

@@ -72,7 +72,9 @@ void memory_need_of(const struct train_options *opt, double corpus, int threads,
                    sizeof(struct step_record) * (double)opt->steps,
         .corpus = corpus,
         .saving = parameters,
-        .copying = checkpoint_image_bytes(opt),
+        .copying = checkpoint_image_bytes(opt) +
+                   /* A snapshot is written while the copy's memory is held. */
+                   (train_options_snapshots(opt) > 0 ? parameters : 0.0),
     };
 }
 

@@ -155,29 +155,52 @@ static void read_init(struct params *p, const struct worker_task *task, struct t
     params_finish(&run);
 }
 
-/* Fractions of the horizon at which the validation loss becomes a metric. */
-static void read_marks(struct params *p, struct train_options *opt)
+/* A list of rising fractions of the horizon; returns how many. */
+static size_t read_fractions(struct params *p, const char *key, double out[MARKS_MAX])
 {
-    const cJSON *list = params_value(p, "marks"), *mark;
+    const cJSON *list = params_value(p, key), *v;
+    size_t n = 0;
 
     if (list == NULL)
-        return;
+        return 0;
     if (!cJSON_IsArray(list)) {
-        params_fault(p, "marks", "expected an array of fractions");
-        return;
+        params_fault(p, key, "expected an array of fractions");
+        return 0;
     }
-    cJSON_ArrayForEach(mark, list)
+    cJSON_ArrayForEach(v, list)
     {
-        double last = opt->n_marks == 0 ? 0.0 : opt->marks[opt->n_marks - 1];
-        if (!cJSON_IsNumber(mark) || !(mark->valuedouble > last && mark->valuedouble <= 1.0)) {
-            params_fault(p, "marks", "expected rising fractions in (0, 1]");
-            return;
+        double last = n == 0 ? 0.0 : out[n - 1];
+        if (!cJSON_IsNumber(v) || !(v->valuedouble > last && v->valuedouble <= 1.0)) {
+            params_fault(p, key, "expected rising fractions in (0, 1]");
+            return 0;
         }
+        if (n == MARKS_MAX) {
+            params_fault(p, key, "more than %d", MARKS_MAX);
+            return 0;
+        }
+        out[n++] = v->valuedouble;
+    }
+    return n;
+}
+
+/* Both lists in one: every snapshot is measured, too. */
+static void read_marks(struct params *p, struct train_options *opt)
+{
+    double marks[MARKS_MAX], snapshots[MARKS_MAX];
+    size_t n_marks = read_fractions(p, "marks", marks), i = 0, k = 0;
+    size_t n_snapshots = read_fractions(p, "snapshots", snapshots);
+
+    while (i < n_marks || k < n_snapshots) {
+        bool snapshot = i == n_marks || (k < n_snapshots && snapshots[k] <= marks[i]);
+        double at = snapshot ? snapshots[k] : marks[i];
         if (opt->n_marks == MARKS_MAX) {
-            params_fault(p, "marks", "more than %d", MARKS_MAX);
+            params_fault(p, "snapshots", "with the marks more than %d", MARKS_MAX);
             return;
         }
-        opt->marks[opt->n_marks++] = mark->valuedouble;
+        k += snapshot ? 1 : 0;
+        i += i < n_marks && marks[i] == at ? 1 : 0;
+        opt->is_snapshot[opt->n_marks] = snapshot;
+        opt->marks[opt->n_marks++] = at;
     }
 }
 
@@ -260,8 +283,8 @@ static void derive_end(struct params *p, struct train_options *opt)
                      1.0 - HORIZON_TAIL);
     for (size_t i = 0; i < opt->n_marks; i++)
         if (horizon_fraction(opt->steps, opt->marks[i]) > end)
-            params_fault(p, "marks", "%g is after horizon.stop = %g", opt->marks[i],
-                         opt->horizon.stop);
+            params_fault(p, opt->is_snapshot[i] ? "snapshots" : "marks",
+                         "%g is after horizon.stop = %g", opt->marks[i], opt->horizon.stop);
     opt->left_out = opt->steps - end;
 }
 
@@ -291,6 +314,15 @@ static void derive(struct params *p, struct train_options *opt)
     derive_end(p, opt);
     if (opt->has_target && opt->eval_every == 0)
         opt->eval_every = opt->steps > TARGET_EVALUATIONS ? opt->steps / TARGET_EVALUATIONS : 1;
+}
+
+size_t train_options_snapshots(const struct train_options *opt)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < opt->n_marks; i++)
+        n += opt->is_snapshot[i] ? 1 : 0;
+    return n;
 }
 
 /* Evaluations, each a forward pass over every source's held-out tokens, and the steps. */

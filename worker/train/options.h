@@ -57,7 +57,8 @@ struct train_options {
     double bias_update_rate;
     double balance_anneal;      /* balance weight at the end / at the start */
     int64_t reset_dead_experts; /* steps between checks; 0: off */
-    double marks[MARKS_MAX];
+    double marks[MARKS_MAX];    /* rising; marks and snapshots */
+    bool is_snapshot[MARKS_MAX];
     size_t n_marks;
     bool has_target;
     double target_loss;
@@ -82,6 +83,9 @@ void train_options_read(const struct worker_task *task, struct train_options *op
 /* The parameter `products` alone, before the rest is checked: what is not a known name counts as
  * the default. */
 enum product_kind train_options_products(const struct worker_task *task);
+
+/* How many of the marks are snapshots. */
+size_t train_options_snapshots(const struct train_options *opt);
 
 /* The steps after which the run ends. */
 static inline int64_t train_options_end(const struct train_options *opt)

@@ -21,6 +21,7 @@
 #include "worker/report/stop.h"
 #include "worker/train/checkpoint/checkpoint_schedule.h"
 #include "worker/train/checkpoint/earlier_run.h"
+#include "worker/train/checkpoint/snapshot.h"
 #include "worker/train/evaluate.h"
 #include "worker/train/initial_model.h"
 #include "worker/train/log_line.h"
@@ -124,7 +125,8 @@ static int resume(struct training_attempt *a, struct err *err)
 static bool validation_is_sealed(const struct worker_task *task)
 {
     return task_seals(task, "val_loss") || task_seals(task, "val_bits_per_byte") ||
-           task_seals(task, "target_step");
+           task_seals(task, "target_step") || task_seals(task, "target_hit") ||
+           task_seals(task, "best_val_loss") || task_seals(task, "best_val_step");
 }
 
 /* The plan seals values that a curve would show while other cells run (docs/decisions.md). */
@@ -171,7 +173,7 @@ static bool evaluation_is_due(const struct training_attempt *a)
     const struct train_options *opt = &a->opt;
 
     for (size_t i = 0; i < opt->n_marks; i++)
-        if (t->marks[i].n < 0 && horizon_fraction(opt->steps, opt->marks[i]) == t->step)
+        if (t->marks[i].whole.n < 0 && horizon_fraction(opt->steps, opt->marks[i]) == t->step)
             return true;
     if (t->step == train_options_end(opt))
         return true;
@@ -208,8 +210,12 @@ static int evaluate(struct training_attempt *a, struct err *err)
     a->last_step = t->step;
     for (size_t i = 0; i < a->opt.n_marks; i++)
         if (horizon_fraction(a->opt.steps, a->opt.marks[i]) == t->step)
-            t->marks[i] = a->last.whole;
+            t->marks[i] = a->last;
     t->evaluated_step = t->step;
+    if (t->best_step < 0 || a->last.whole.loss < t->best.loss) {
+        t->best = a->last.whole;
+        t->best_step = t->step;
+    }
     if (a->opt.has_target && t->target_step < 0 && a->last.whole.loss <= a->opt.target_loss)
         t->target_step = t->step;
     if (a->opt.val_curve)
@@ -291,6 +297,19 @@ static int write_run(struct training_attempt *a, struct err *err)
     return rc;
 }
 
+/* What is left behind of this very step, before it is evaluated. */
+static int keep_state(struct training_attempt *a, struct err *err)
+{
+    int rc = 0;
+
+    if (snapshot_is_due(&a->trainer)) {
+        events_section(&a->events, SECTION_CHECKPOINT);
+        checkpoint_schedule_finish(&a->schedule); /* one thing at a time goes to the disk */
+        rc = snapshot_write(&a->trainer, err);
+    }
+    return rc == 0 && run_is_due(a) ? write_run(a, err) : rc;
+}
+
 static int make_steps(struct training_attempt *a, struct err *err)
 {
     const int64_t end = train_options_end(&a->opt);
@@ -306,13 +325,11 @@ static int make_steps(struct training_attempt *a, struct err *err)
     for (;;) {
         if (stop_asked())
             return stop(a, err);
-        if (run_is_due(a)) {
-            int rc = write_run(a, err);
-            if (rc < 0)
-                return rc;
-        }
+        int rc = keep_state(a, err);
+        if (rc < 0)
+            return rc;
         if (evaluation_is_due(a) && a->last_step != a->trainer.step) {
-            int rc = evaluate(a, err);
+            rc = evaluate(a, err);
             if (rc == ERR_BUSY)
                 return stop(a, err);
             if (rc < 0)
@@ -320,7 +337,7 @@ static int make_steps(struct training_attempt *a, struct err *err)
         }
         if (is_finished(a))
             return 0;
-        int rc = one_step(a, err);
+        rc = one_step(a, err);
         if (rc < 0)
             return rc;
         show_progress(a);

@@ -18,20 +18,44 @@
 #include "worker/report/result.h"
 #include "worker/train/budget.h"
 #include "worker/train/checkpoint/earlier_run.h"
+#include "worker/train/checkpoint/snapshot.h"
 
 #define TRAIN_LOSS_TAIL 0.1 /* of the steps */
+#define STOPPED         "stopped_at_target"
 
-static void mark_name(double mark, char name[METRIC_NAME_SIZE])
+/* "val_loss@0.2", or of a source "val_loss:stories@0.2". */
+static void mark_name(const char *metric, const char *source, double mark,
+                      char name[METRIC_NAME_SIZE])
 {
     char number[JSON_NUMBER_MAX];
 
     json_number_text(mark, number);
-    (void)snprintf(name, METRIC_NAME_SIZE, "val_loss@%s", number);
+    (void)snprintf(name, METRIC_NAME_SIZE, "%s%s%s@%s", metric, source == NULL ? "" : ":",
+                   source == NULL ? "" : source, number);
 }
 
 void train_result_source_name(const char *metric, const char *source, char name[METRIC_NAME_SIZE])
 {
     (void)snprintf(name, METRIC_NAME_SIZE, "%s:%s", metric, source);
+}
+
+/* The names at one mark. */
+static void add_mark(const struct train_options *opt, double mark,
+                     void (*add)(void *ctx, const char *name), void *ctx)
+{
+    char name[METRIC_NAME_SIZE];
+
+    for (size_t i = 0; i <= opt->n_mix; i++) {
+        const char *source = i == 0 ? NULL : opt->mix[i - 1].name;
+        mark_name("val_loss", source, mark, name);
+        add(ctx, name);
+        mark_name("val_bits_per_byte", source, mark, name);
+        add(ctx, name);
+    }
+    if (opt->has_target) {
+        mark_name("target_hit", NULL, mark, name);
+        add(ctx, name);
+    }
 }
 
 void train_result_metric_names(const struct train_options *opt,
@@ -48,47 +72,85 @@ void train_result_metric_names(const struct train_options *opt,
         train_result_source_name("val_bits_per_byte", opt->mix[i].name, name);
         add(ctx, name);
     }
-    for (size_t i = 0; i < opt->n_marks; i++) {
-        mark_name(opt->marks[i], name);
-        add(ctx, name);
-    }
+    add(ctx, "best_val_loss");
+    add(ctx, "best_val_step");
+    for (size_t i = 0; i < opt->n_marks; i++)
+        add_mark(opt, opt->marks[i], add, ctx);
     if (opt->has_target)
         add(ctx, "target_step");
 }
 
-static void put_validation(const struct trainer *t, const struct train_evaluation *last,
+static void metric_name(const char *metric, const char *source, double mark,
+                        char name[METRIC_NAME_SIZE])
+{
+    if (mark > 0.0)
+        mark_name(metric, source, mark, name);
+    else if (source != NULL)
+        train_result_source_name(metric, source, name);
+    else
+        (void)snprintf(name, METRIC_NAME_SIZE, "%s", metric);
+}
+
+/* n < 0: the run ended before its mark. */
+static void put_value(const char *metric, const char *source, double mark, const struct val_loss *v,
+                      struct worker_result *r)
+{
+    char name[METRIC_NAME_SIZE];
+
+    metric_name(metric, source, mark, name);
+    if (v->n < 0)
+        result_metric_null(r, name, STOPPED, NULL);
+    else
+        result_metric(r, name, v->loss, v->n, v->se);
+}
+
+/* Losses and bits per byte of an evaluation, under the names of its mark; 0: of the end. */
+static void put_evaluation(const struct trainer *t, const struct train_evaluation *e, double mark,
                            struct worker_result *r)
 {
     char name[METRIC_NAME_SIZE];
     double bits = 0.0, variance = 0.0;
 
-    result_metric(r, "val_loss", last->whole.loss, last->whole.n, last->whole.se);
+    put_value("val_loss", NULL, mark, &e->whole, r);
     for (size_t i = 0; i < t->data->n_sources; i++) {
         const struct train_source *src = &t->data->sources[i];
-        const struct val_loss *part = &last->source[i];
-        double b = evaluate_bits_per_byte(src, part->loss);
-        double se = evaluate_bits_per_byte(src, part->se);
-        train_result_source_name("val_loss", src->name, name);
-        result_metric(r, name, part->loss, part->n, part->se);
-        train_result_source_name("val_bits_per_byte", src->name, name);
-        result_metric(r, name, b, part->n, se);
-        bits += src->weight * b;
-        variance += src->weight * se * (src->weight * se);
+        const struct val_loss *part = &e->source[i];
+        struct val_loss b = {.loss = evaluate_bits_per_byte(src, part->loss),
+                             .se = evaluate_bits_per_byte(src, part->se),
+                             .n = part->n};
+        put_value("val_loss", src->name, mark, part, r);
+        put_value("val_bits_per_byte", src->name, mark, &b, r);
+        bits += src->weight * b.loss;
+        variance += src->weight * b.se * (src->weight * b.se);
     }
-    result_metric(r, "val_bits_per_byte", bits, last->whole.n, sqrt(variance));
+    metric_name("val_bits_per_byte", NULL, mark, name);
+    if (e->whole.n < 0)
+        result_metric_null(r, name, STOPPED, NULL);
+    else
+        result_metric(r, name, bits, e->whole.n, sqrt(variance));
+}
+
+/* A target that was reached after the mark was not reached at it. */
+static void put_hit(const struct trainer *t, double mark, struct worker_result *r)
+{
+    char name[METRIC_NAME_SIZE];
+    int64_t step = horizon_fraction(t->opt->steps, mark);
+
+    mark_name("target_hit", NULL, mark, name);
+    result_metric(r, name, t->target_step >= 0 && t->target_step <= step ? 1.0 : 0.0, -1,
+                  (double)NAN);
 }
 
 static void put_marks(const struct trainer *t, struct worker_result *r)
 {
-    char name[METRIC_NAME_SIZE], bound[32];
+    char bound[32];
 
+    result_metric(r, "best_val_loss", t->best.loss, t->best.n, t->best.se);
+    result_metric(r, "best_val_step", (double)t->best_step, -1, (double)NAN);
     for (size_t i = 0; i < t->opt->n_marks; i++) {
-        const struct val_loss *m = &t->marks[i];
-        mark_name(t->opt->marks[i], name);
-        if (m->n < 0)
-            result_metric_null(r, name, "stopped_at_target", NULL);
-        else
-            result_metric(r, name, m->loss, m->n, m->se);
+        put_evaluation(t, &t->marks[i], t->opt->marks[i], r);
+        if (t->opt->has_target)
+            put_hit(t, t->opt->marks[i], r);
     }
     if (!t->opt->has_target)
         return;
@@ -218,6 +280,8 @@ static void put_facts(const struct trainer *t, struct worker_result *r)
         result_fact(r, "tokens_per_expert", tokens * cfg->top_k / cfg->experts);
     budget_of_data(t->data, tokens, &budget);
     budget_facts(&budget, t->opt, put_fact, r);
+    if (t->opt->has_target)
+        result_fact(r, TARGET_RESOLUTION, (double)t->opt->eval_every);
     result_fact(r, "step_seconds", median_seconds(t));
     result_fact(r, "tokens_per_second", (double)t->opt->batch_tokens / median_seconds(t));
     put_router(t, r);
@@ -271,7 +335,7 @@ int train_result_write(const struct trainer *t, const struct train_evaluation *l
     struct worker_result r;
 
     result_init(&r, task);
-    put_validation(t, last, &r);
+    put_evaluation(t, last, 0.0, &r);
     result_metric(&r, "train_loss", tail_loss(t), -1, (double)NAN);
     put_marks(t, &r);
     put_facts(t, &r);
@@ -289,6 +353,8 @@ int train_result_write(const struct trainer *t, const struct train_evaluation *l
     int rc = save_model(t, &r, err);
     if (rc == 0 && t->opt->left_out > 0 && t->step == train_options_end(t->opt))
         rc = earlier_run_artifacts(&r, err);
+    if (rc == 0)
+        rc = snapshot_artifacts(t, &r, err);
     /* Now that saving has had its memory: the peak is one of the facts. */
     const struct worker_environment env = train_environment(task->threads);
     result_fact_sheet(&r, &env);

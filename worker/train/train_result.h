@@ -6,7 +6,10 @@
 #include "worker/report/task.h"
 #include "worker/train/evaluate.h"
 
-#define METRIC_NAME_SIZE 128
+#define METRIC_NAME_SIZE 160
+
+/* A fact: steps between the evaluations that look for the target. */
+#define TARGET_RESOLUTION "target_resolution"
 
 /* "METRIC:SOURCE" */
 void train_result_source_name(const char *metric, const char *source, char name[METRIC_NAME_SIZE]);

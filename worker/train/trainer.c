@@ -18,9 +18,13 @@ int trainer_init(struct trainer *t, const struct train_options *opt, const struc
 {
     size_t n_micro = (size_t)(opt->micro_batch * opt->model.context);
 
-    *t = (struct trainer){.opt = opt, .data = data, .target_step = -1, .evaluated_step = -1};
-    for (size_t i = 0; i < MARKS_MAX; i++)
-        t->marks[i].n = -1;
+    *t = (struct trainer){
+        .opt = opt, .data = data, .target_step = -1, .evaluated_step = -1, .best_step = -1};
+    for (size_t i = 0; i < MARKS_MAX; i++) {
+        t->marks[i].whole.n = -1;
+        for (size_t k = 0; k < MIX_MAX; k++)
+            t->marks[i].source[k].n = -1;
+    }
     int rc = weights_init(&t->w, &opt->model, err);
     if (rc < 0)
         return rc;

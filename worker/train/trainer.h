@@ -2,8 +2,8 @@
  * Everything a training run is made of, and one step of it.
  *
  * What the next step depends on, and nothing else, is what a checkpoint holds: parameters, choice
- * biases, both moments, the step number, the router health sums, the marks and target found so far,
- * and the histories of losses, step times and routers.
+ * biases, both moments, the step number, the router health sums, the marks, target, best loss and
+ * snapshots so far, and the histories of losses, step times and routers.
  */
 #ifndef WORKER_TRAIN_TRAINER_H
 #define WORKER_TRAIN_TRAINER_H
@@ -23,6 +23,12 @@ struct val_loss {
     double loss;
     double se;
     int64_t n;
+};
+
+/* Of all sources and of each. */
+struct train_evaluation {
+    struct val_loss whole;
+    struct val_loss source[MIX_MAX];
 };
 
 /* One step, as kept for the result: eight bytes. */
@@ -46,10 +52,13 @@ struct trainer {
     uint32_t *targets;
     struct step_record *history; /* (steps) */
     int64_t step;                /* steps done */
-    struct val_loss marks[MARKS_MAX];
-    int64_t target_step;    /* -1: not reached */
-    int64_t evaluated_step; /* the last step that was evaluated; -1: none */
-    char *made_by;          /* the BLAS builds, cores and thread counts that made it so far */
+    struct train_evaluation marks[MARKS_MAX];
+    struct digest snapshots[MARKS_MAX]; /* of the models at marks; zero: none */
+    struct val_loss best;               /* the lowest of all evaluations, the first of equals */
+    int64_t best_step;                  /* -1: nothing was evaluated */
+    int64_t target_step;                /* -1: not reached */
+    int64_t evaluated_step;             /* the last step that was evaluated; -1: none */
+    char *made_by; /* the BLAS builds, cores and thread counts that made it so far */
 };
 
 /* Fresh weights. ERR_OTHER without memory. trainer is to be released on error too. */

@@ -8,11 +8,14 @@
  * "data".
  */
 #include "worker/report/describe.h"
+
+#include "base/files/file.h"
 #include "worker/eval/cli/estimate.h"
 #include "worker/eval/cli/run.h"
 #include "worker/eval/cli/scored_model.h"
 #include "worker/eval/score/benchmark.h"
 #include "worker/eval/score/summary.h"
+#include "worker/model/store.h"
 
 /* A guess for models of a few hundred thousand parameters on one core, to be read as an order of
  * magnitude: the model is not known yet. `prereg-eval --plan` knows better. */
@@ -132,6 +135,16 @@ static void describe_benchmark(struct description *d, const struct worker_task *
     benchmark_release(&bench);
 }
 
+/* The training must leave it. */
+static void describe_snapshot(const struct eval_options *o, struct description *d)
+{
+    char *folder = store_snapshot_folder(o->at), *path = path_join(folder, MODEL_FILE_BIN);
+
+    description_reads(d, o->model, path);
+    free(path);
+    free(folder);
+}
+
 int eval_describe(const struct worker_task *task, FILE *out, struct err *err)
 {
     struct param_faults faults = {0};
@@ -144,6 +157,8 @@ int eval_describe(const struct worker_task *task, FILE *out, struct err *err)
         scored_model_check(task, &options, &look, &faults);
     if (faults.n == 0)
         describe_benchmark(&d, task, &options, &look, &faults);
+    if (options.at > 0.0 && options.model != NULL)
+        describe_snapshot(&options, &d);
     int rc = description_print(&d, &faults, out, err);
     description_release(&d);
     tokenizer_free(look.tok);

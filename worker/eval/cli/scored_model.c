@@ -7,9 +7,11 @@
 
 #include "base/files/file.h"
 #include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "worker/model/formats/hf_tokenizer.h"
 #include "worker/model/formats/import.h"
+#include "worker/model/store.h"
 
 #define TOKENIZER_CONFIG_MAX (1u << 22)
 
@@ -70,18 +72,54 @@ static bool generates(const struct eval_options *o)
     return o->spec != NULL && o->spec->kind == TASK_GENERATE;
 }
 
+/* The attempt of an input: its folder has the file itself, or a link to it. */
+static char *attempt_folder(const char *folder)
+{
+    char *link = path_join(folder, LAYOUT_RESULT);
+    char *true_path = realpath(link, NULL);
+    char *found = true_path == NULL ? xstrdup(folder) : path_folder(true_path);
+
+    free(link);
+    free(true_path);
+    return found;
+}
+
+/* Where the model is: data, the result of a stage, or a snapshot of that. The caller's. */
+static int find_model(const struct worker_task *task, const struct eval_options *o, char **out,
+                      struct err *err)
+{
+    const char *folder = o->model_data.path;
+
+    *out = NULL;
+    int rc = folder != NULL ? 0 : task_find_input(task, o->model, &folder, err);
+    if (rc < 0)
+        return rc;
+    if (o->at <= 0.0) {
+        *out = xstrdup(folder);
+        return 0;
+    }
+    char *attempt = attempt_folder(folder), *name = store_snapshot_folder(o->at);
+    *out = path_join(attempt, name);
+    if (file_kind_at(*out) != FILE_FOLDER)
+        rc = err_set(err, ERR_USAGE,
+                     "at = %g: stage \"%s\" left no such model; name it in its params.snapshots",
+                     o->at, o->model);
+    free(attempt);
+    free(name);
+    return rc;
+}
+
 /* Memory, weights, tokenizer, in this order. */
 int scored_model_open(const struct worker_task *task, const struct eval_options *o,
                       struct model **model, struct tokenizer **tok, struct err *err)
 {
-    const char *folder = o->model_data.path;
-    int rc = 0;
+    char *folder = NULL;
 
-    if (folder == NULL)
-        rc = task_find_input(task, o->model, &folder, err);
+    int rc = find_model(task, o, &folder, err);
     if (rc == 0 &&
         (rc = model_check_memory(folder, o->context, generates(o), task->memory_bytes, err)) == 0)
         rc = model_open_within(folder, o->context, model, err);
+    free(folder);
     if (rc < 0)
         return rc;
     const struct wish wish = {.spec = model_tokenizer_spec(*model),
@@ -113,7 +151,7 @@ int scored_model_tidies_spaces(const struct worker_task *task, const struct eval
                                bool *tidies, struct err *err)
 {
     struct import_source src = {0};
-    const char *folder = o->model_data.path;
+    char *folder = NULL;
     int rc = ERR_NOT_FOUND;
     *tidies = o->spaces == SPACES_TIDIED;
     if (o->spaces != SPACES_AS_TOKENIZER)
@@ -122,9 +160,10 @@ int scored_model_tidies_spaces(const struct worker_task *task, const struct eval
         rc = read_tidies(o->tokenizer.path, tidies, err);
     if (rc != ERR_NOT_FOUND)
         return rc;
-    rc = folder != NULL ? 0 : task_find_input(task, o->model, &folder, err);
+    rc = find_model(task, o, &folder, err);
     if (rc == 0)
         rc = import_find(folder, &src, err);
+    free(folder);
     if (rc != 0)
         return rc;
     *tidies = src.form == IMPORT_HF;

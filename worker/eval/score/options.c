@@ -15,6 +15,7 @@
 #define MAX_TOKENS      4096
 #define NAMES_MAX       256
 #define VIABILITY_ITEMS 16
+#define AT_MIN          1e-9
 #define VIABILITY_SHARE 0.9
 
 /* Resolves the name, if one is given. */
@@ -164,6 +165,9 @@ static void read_model(struct params *p, const struct worker_task *task, struct 
         find_data(p, task, "model", name, &o->model_data);
     else
         o->model = name;
+    o->at = params_number(p, "at", AT_MIN, 1.0, 0.0);
+    if (o->at > 0.0 && o->model == NULL)
+        params_fault(p, "at", "is of a stage that trains, and \"%.60s\" is data", name);
     find_data(p, task, "tokenizer", params_string(p, "tokenizer", NULL), &o->tokenizer);
 }
 

@@ -45,6 +45,7 @@ struct eval_options {
     bool samples; /* the harness's samples files are written too */
     struct viability_rules viability;
     const char *model;           /* the input that holds the model, or NULL */
+    double at;                   /* of its training's horizon: a snapshot; 0: its last model */
     struct task_data model_data; /* name NULL: the model is an input */
     struct task_data tokenizer;  /* name NULL: the model says which */
 };

@@ -29,7 +29,7 @@
 #define CHECKPOINT_RUN_DATA     "data"
 #define CHECKPOINT_MANIFEST_MAX (1u << 20)
 #define CHECKPOINT_STATE_MAX    (256u << 20)
-#define CHECKPOINT_VERSION      3
+#define CHECKPOINT_VERSION      4
 
 /* What a run is, for the manifest. */
 struct checkpoint_run {

@@ -18,6 +18,7 @@
 #include "worker/model/store.h"
 #include "worker/train/checkpoint/checkpoint.h"
 #include "worker/train/checkpoint/checkpoint_image.h"
+#include "worker/train/checkpoint/snapshot.h"
 
 struct checkpoint_candidate {
     char *path;
@@ -206,8 +207,8 @@ static int load_and_check(struct trainer *t, const char *folder, int64_t step, s
 }
 
 /* 1: loaded; 0: skipped, with the reason in err; negative: refused. */
-static int try_candidate(struct trainer *t, const struct checkpoint_run *run, const char *folder,
-                         struct err *err)
+static int try_candidate(struct trainer *t, const struct worker_task *task,
+                         const struct checkpoint_run *run, const char *folder, struct err *err)
 {
     struct manifest m;
     char hex[DIGEST_HEX_SIZE];
@@ -227,7 +228,11 @@ static int try_candidate(struct trainer *t, const struct checkpoint_run *run, co
     }
     if (!t->opt->resume_any_core && (taken = check_machine(&m, run, folder, err)) != 0)
         goto out;
-    rc = load_and_check(t, folder, m.step, err);
+    rc = snapshot_adopt(task, t->opt, folder, err);
+    if (rc == ERR_CORRUPT)
+        goto out;
+    if (rc == 0)
+        rc = load_and_check(t, folder, m.step, err);
     /* Digests held, so what does not load now was never ours or the disk fails: not to be
      * skipped. */
     taken = rc < 0 ? rc : 1;
@@ -246,7 +251,7 @@ int checkpoint_resume(struct trainer *t, const struct worker_task *task,
     *found = false;
     find_candidates(task, ev, &all);
     for (size_t i = 0; taken == 0 && i < all.n; i++) {
-        taken = try_candidate(t, run, all.items[i].path, err);
+        taken = try_candidate(t, task, run, all.items[i].path, err);
         if (taken == 0)
             events_note(ev, "checkpoint %s skipped: %s", all.items[i].path, err->msg);
     }
@@ -296,6 +301,7 @@ int checkpoint_continue(struct trainer *t, const char *folder, const struct chec
         goto out;
     }
     rc = load_and_check(t, folder, m.step, err);
+    memset(t->snapshots, 0, sizeof(t->snapshots)); /* those are in the earlier run's folder */
     /* Until then the whole run sums nothing; the earlier one summed for its own end. */
     if (rc == 0 && t->step <= horizon_tail_begin(train_options_end(t->opt)))
         health_clear_window(&t->health);

@@ -10,16 +10,39 @@
 #include "base/json/json.h"
 #include "base/xalloc.h"
 
+static void put_loss(const struct val_loss *v, cJSON *obj)
+{
+    json_put_number(obj, "loss", v->loss);
+    json_put_number(obj, "se", v->se);
+    json_put_int(obj, "n", v->n);
+}
+
+static cJSON *put_sources(const struct train_evaluation *e, size_t n)
+{
+    cJSON *list = json_array();
+
+    for (size_t i = 0; i < n; i++) {
+        cJSON *source = json_object();
+        put_loss(&e->source[i], source);
+        json_push(list, source);
+    }
+    return list;
+}
+
 static cJSON *put_marks(const struct trainer *t)
 {
     cJSON *marks = json_array();
+    char hex[DIGEST_HEX_SIZE];
 
     for (size_t i = 0; i < t->opt->n_marks; i++) {
         cJSON *m = json_object();
         json_put_number(m, "at", t->opt->marks[i]);
-        json_put_number(m, "loss", t->marks[i].loss);
-        json_put_number(m, "se", t->marks[i].se);
-        json_put_int(m, "n", t->marks[i].n);
+        put_loss(&t->marks[i].whole, m);
+        json_put(m, "sources", put_sources(&t->marks[i], t->opt->n_mix));
+        if (!digest_is_zero(&t->snapshots[i])) {
+            digest_hex(&t->snapshots[i], hex);
+            json_put_string(m, "snapshot", hex);
+        }
         json_push(marks, m);
     }
     return marks;
@@ -27,11 +50,14 @@ static cJSON *put_marks(const struct trainer *t)
 
 int checkpoint_state_text(const struct trainer *t, struct strbuf *out, struct err *err)
 {
-    cJSON *obj = json_object(), *health = json_object();
+    cJSON *obj = json_object(), *health = json_object(), *best = json_object();
 
     json_put_int(obj, "step", t->step);
     json_put_int(obj, "target_step", t->target_step);
     json_put_int(obj, "evaluated_step", t->evaluated_step);
+    json_put_int(obj, "best_step", t->best_step);
+    put_loss(&t->best, best);
+    json_put(obj, "best", best);
     json_put(obj, "marks", put_marks(t));
     health_put(&t->health, health);
     json_put(obj, "health", health);
@@ -43,7 +69,7 @@ int checkpoint_state_text(const struct trainer *t, struct strbuf *out, struct er
 }
 
 /* A standard error that could not be taken was written as null. */
-static int get_mark(const cJSON *m, struct val_loss *out, struct err *err)
+static int get_loss(const cJSON *m, struct val_loss *out, struct err *err)
 {
     int rc;
 
@@ -52,6 +78,26 @@ static int get_mark(const cJSON *m, struct val_loss *out, struct err *err)
         (rc = json_opt_number(m, "se", &out->se, err)) < 0)
         return rc;
     return json_get_int(m, "n", -1, JSON_INT_MAX, &out->n, err);
+}
+
+static int get_mark(const cJSON *m, struct trainer *t, size_t mark, struct err *err)
+{
+    const cJSON *sources = NULL, *s;
+    const char *hex = NULL;
+    size_t i = 0;
+
+    int rc = get_loss(m, &t->marks[mark].whole, err);
+    if (rc == 0)
+        rc = json_get_array(m, "sources", &sources, err);
+    if (rc == 0 && (size_t)cJSON_GetArraySize(sources) != t->opt->n_mix)
+        rc = err_set(err, ERR_CORRUPT, "marks are of other sources");
+    for (s = rc == 0 ? sources->child : NULL; rc == 0 && s != NULL; s = s->next)
+        rc = get_loss(s, &t->marks[mark].source[i++], err);
+    if (rc == 0)
+        rc = json_opt_string(m, "snapshot", &hex, err);
+    if (rc == 0 && hex != NULL && t->opt->is_snapshot[mark])
+        rc = digest_from_hex(hex, &t->snapshots[mark], err);
+    return rc;
 }
 
 const cJSON *checkpoint_state_find_mark(const cJSON *marks, double at)
@@ -69,7 +115,7 @@ const cJSON *checkpoint_state_find_mark(const cJSON *marks, double at)
 
 static int read_members(struct trainer *t, const cJSON *obj, struct err *err)
 {
-    const cJSON *marks = NULL, *health = NULL;
+    const cJSON *marks = NULL, *health = NULL, *best = NULL;
     const char *made_by = NULL;
     int rc;
 
@@ -79,13 +125,17 @@ static int read_members(struct trainer *t, const cJSON *obj, struct err *err)
         (rc = json_get_int(obj, "evaluated_step", -1, train_options_end(t->opt), &t->evaluated_step,
                            err)) < 0 ||
         (rc = json_get_string(obj, "made_by", &made_by, err)) < 0 ||
+        (rc = json_get_int(obj, "best_step", -1, train_options_end(t->opt), &t->best_step, err)) <
+            0 ||
+        (rc = json_get_object(obj, "best", &best, err)) < 0 ||
+        (rc = get_loss(best, &t->best, err)) < 0 ||
         (rc = json_get_array(obj, "marks", &marks, err)) < 0 ||
         (rc = json_get_object(obj, "health", &health, err)) < 0)
         return rc;
     /* Those of a continued run need not be this run's. */
     for (size_t i = 0; i < t->opt->n_marks; i++) {
         const cJSON *m = checkpoint_state_find_mark(marks, t->opt->marks[i]);
-        rc = m == NULL ? 0 : get_mark(m, &t->marks[i], err);
+        rc = m == NULL ? 0 : get_mark(m, t, i, err);
         if (rc < 0)
             return rc;
     }

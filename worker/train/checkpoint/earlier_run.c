@@ -28,7 +28,8 @@ static void drop(cJSON *obj, const char *key)
 
 static cJSON *comparable_params(const struct worker_task *task, const struct train_options *opt)
 {
-    static const char *const free_keys[] = {"init", "marks", "match", "resume_any_core"};
+    static const char *const free_keys[] = {"init", "marks", "match", "resume_any_core",
+                                            "snapshots"};
     const char *width = opt->model.experts > 0 ? "expert_ffn" : "ffn";
     cJSON *params = json_copy(task->params);
 
@@ -142,7 +143,11 @@ static void check_marks(const cJSON *state, const struct train_options *opt, int
     params_init(&p, NULL, faults);
     for (size_t i = 0; i < opt->n_marks; i++) {
         const cJSON *m = checkpoint_state_find_mark(marks, opt->marks[i]);
-        if (horizon_fraction(opt->steps, opt->marks[i]) < step && m == NULL)
+        int64_t at = horizon_fraction(opt->steps, opt->marks[i]);
+        if (at < step && opt->is_snapshot[i])
+            params_fault(&p, "snapshots", "%g is the earlier run's to leave, which is beyond it",
+                         opt->marks[i]);
+        else if (at < step && m == NULL)
             params_fault(&p, "marks", "%g was not a mark of the earlier run, which is beyond it",
                          opt->marks[i]);
     }

@@ -473,13 +473,29 @@ static cJSON *describe(struct worker_task *t)
 static void test_describe(void **state)
 {
     (void)state;
-    static const char *const expected[] = {"val_loss",   "val_bits_per_byte",   "train_loss",
-                                           "val_loss:a", "val_bits_per_byte:a", "val_loss@0.2",
-                                           "val_loss@1", "target_step"};
+    static const char *const expected[] = {"val_loss",
+                                           "val_bits_per_byte",
+                                           "train_loss",
+                                           "val_loss:a",
+                                           "val_bits_per_byte:a",
+                                           "best_val_loss",
+                                           "best_val_step",
+                                           "val_loss@0.2",
+                                           "val_bits_per_byte@0.2",
+                                           "val_loss:a@0.2",
+                                           "val_bits_per_byte:a@0.2",
+                                           "target_hit@0.2",
+                                           "val_loss@1",
+                                           "val_bits_per_byte@1",
+                                           "val_loss:a@1",
+                                           "val_bits_per_byte:a@1",
+                                           "target_hit@1",
+                                           "target_step"};
+    static const char left[] = "snapshot/0.2/model.bin";
     struct err err = {0};
     double total = 0.0;
     const cJSON *facts = NULL;
-    struct worker_task t = patched_task("{'marks':[0.2,1.0],'target_loss':2}", NULL);
+    struct worker_task t = patched_task("{'marks':[1.0],'snapshots':[0.2],'target_loss':2}", NULL);
     cJSON *out = describe(&t);
     const cJSON *metrics = json_member(out, "metrics");
 
@@ -492,6 +508,7 @@ static void test_describe(void **state)
     assert_int_equal(json_get_number(facts, "params_total", &total, &err), 0);
     assert_true(total == 257 * 32 + 2 * (4 * 32 * 32 + 3 * 32 * 48 + 2 * 32) + 32);
     assert_int_equal(cJSON_GetArraySize(json_member(out, "errors")), 0);
+    assert_string_equal(cJSON_GetArrayItem(json_member(out, "artifacts"), 0)->valuestring, left);
     cJSON_Delete(out);
 
     t = patched_task("{'experts':4,'top_k':1,'expert_ffn':8,'ffn':null}", NULL);

@@ -1,0 +1,27 @@
+/*
+ * Snapshots: the model at fractions of the horizon, as artifacts of the task in the form of a
+ * finished model (worker/model/store.h), in the folder snapshot/FRACTION of the attempt.
+ *
+ * An attempt that resumes behind a snapshot takes it over from an earlier attempt's folder, and
+ * checks it by the digest in the checkpoint; without it, the checkpoint does not count.
+ */
+#ifndef WORKER_TRAIN_CHECKPOINT_SNAPSHOT_H
+#define WORKER_TRAIN_CHECKPOINT_SNAPSHOT_H
+
+#include "worker/report/result.h"
+#include "worker/report/task.h"
+#include "worker/train/trainer.h"
+
+/* Whether the trainer is at a snapshot's step, and it is not written yet. */
+bool snapshot_is_due(const struct trainer *t);
+/* Writes all that are due, and notes their digests in the trainer. */
+int snapshot_write(struct trainer *t, struct err *err) MUST_CHECK;
+/* Takes over every snapshot of opt that the checkpoint in `folder` has. ERR_CORRUPT: one is not
+ * whole in any earlier attempt. */
+int snapshot_adopt(const struct worker_task *task, const struct train_options *opt,
+                   const char *folder, struct err *err) MUST_CHECK;
+/* Names those that were written or taken over. */
+int snapshot_artifacts(const struct trainer *t, struct worker_result *r,
+                       struct err *err) MUST_CHECK;
+
+#endif
