@@ -165,6 +165,7 @@ static int prove_decision(struct proof *proof, const struct proof_premises *x, s
         return 0;
     }
     check_factors(p, &proof->diag);
+    check_same_work(p, said, &proof->diag);
     open_reads_check(p, &proof->diag);
     check_floors(p, said, &proof->diag);
     int rc = check_run(p, said, &proof->report, &proof->diag, err);

@@ -387,7 +387,7 @@ static int open_executors(struct shell *sh, struct err *err)
             sh->executors[EXECUTOR_SLURM] =
                 slurm_create(&sh->loop, shim, sh->config.seed, &listener);
         }
-        free(shim);
+        sh->shim = shim;
     }
     strbuf_release(&own);
     return rc;
@@ -490,6 +490,7 @@ static void release_all(struct shell *sh)
     gpu_watch_free(sh);
     free(sh->read_buffer);
     free(sh->state);
+    free(sh->shim);
 }
 
 static int run(struct shell *sh, const struct shared_state *shared, struct err *err)

@@ -12,6 +12,7 @@
 #include "base/json/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/history_rules.h"
+#include "prereg/program/same_work.h"
 #include "state/journal/chain.h"
 #include "state/journal/line.h"
 
@@ -141,10 +142,21 @@ static bool moved_silently(enum task_state was, enum task_state from)
            (was == TASK_STARTING && from == TASK_RUNNING);
 }
 
+/* Whether the tasks of a cell may have been given up for one of the cell `lost`: it is that cell,
+ * or has another name of a work there. */
+static bool is_tied(const struct plan_program *p, size_t cell, size_t lost)
+{
+    bool tied = false;
+    for (size_t s = 0; s < p->n_stages; s++) {
+        tied = tied || program_is_same_work(p, s, cell, lost);
+    }
+    return tied;
+}
+
 /* Whether a task may be revived in the row just read. A program that is paused for failures revives
  * its tasks. After that pause was lifted, only a task whose attempt it answered is revived, in the
- * row after that attempt's end, and in the rows after it the later tasks of its cell that were
- * given up for it. */
+ * row after that attempt's end, and in the rows after it the later tasks of its cell, and other
+ * names of their work, that were given up for it. */
 static bool may_revive(const struct history *h, const struct state_row *row)
 {
     const size_t n_stages = h->program->n_stages;
@@ -153,7 +165,8 @@ static bool may_revive(const struct history *h, const struct state_row *row)
         return true;
     }
     return h->revived_row > 0 && h->revived_row + 1 == h->n_rows && row->task > h->revived &&
-           row->task / n_stages == h->revived / n_stages && row->from == TASK_NEVER_RUN;
+           is_tied(h->program, row->task / n_stages, h->revived / n_stages) &&
+           row->from == TASK_NEVER_RUN;
 }
 
 /* The move must start where the task was, be legal, and break no rule about retries after scores
@@ -484,14 +497,14 @@ static int take_line(struct history_reading *r, const char *text, size_t len)
     return rc == 0 ? take_row(r, line) : rc;
 }
 
-/* Stages without dependencies begin ready; the first row's moves rest on that. */
+/* Tasks without dependencies begin ready; the first row's moves rest on that. */
 static void init_tasks(struct history *h)
 {
     const struct plan_program *p = h->program;
     h->tasks = xcalloc(h->n_tasks, sizeof(*h->tasks));
     h->stages = xcalloc(p->n_stages, sizeof(*h->stages));
     for (size_t i = 0; i < h->n_tasks; i++) {
-        h->tasks[i].state = p->stages[i % p->n_stages].n_after == 0 ? TASK_READY : TASK_WAITING;
+        h->tasks[i].state = program_task_waits(p, i) ? TASK_WAITING : TASK_READY;
     }
 }
 

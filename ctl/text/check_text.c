@@ -44,6 +44,10 @@ static void add_plan(struct strbuf *sb, const struct term *t, const struct plan_
     strbuf_add_count(sb, answer_int(plan, "cells", 0), "cell", "cells");
     strbuf_adds(sb, ", ");
     strbuf_add_count(sb, answer_int(plan, "tasks", 0), "task", "tasks");
+    const int64_t other_names = answer_int(plan, "other_names", 0);
+    if (other_names > 0) {
+        strbuf_addf(sb, " (%lld of them another name of a work)", (long long)other_names);
+    }
     double petaflops = number(plan, "petaflops", -1);
     if (petaflops >= 0) {
         strbuf_addf(sb, ", %.3g FLOPs", petaflops * 1e15);

@@ -89,6 +89,20 @@ static int read_then(struct amend_job *j)
 }
 
 /* condition -> stage -> solved params, from the workers' descriptions; or NULL. */
+/* Whether what is declared as one work still is, under the amended parameters. */
+static int check_works(const struct amend_job *j, struct err *err)
+{
+    const struct plan_program *then = j->prepared->bundle->program;
+    struct diag diag;
+    diag_init(&diag, then->path);
+    if (then->workers != NULL) {
+        check_same_work(then, j->describe != NULL ? j->describe : j->now->lock->describe, &diag);
+    }
+    int rc = diag_result(&diag, err);
+    diag_release(&diag);
+    return rc;
+}
+
 static cJSON *solved_of(const cJSON *describe)
 {
     return describe == NULL ? NULL : lock_solved(describe);
@@ -204,6 +218,10 @@ static int weigh_describe(struct amend_job *j)
     } else if (j->describe == NULL && j->now->lock->solved->child != NULL) {
         rc = err_set(&j->err, ERR_REFUSED,
                      "its workers solve params, and were not asked: amend without --no-run");
+    } else if (j->describe == NULL && j->now->program->workers != NULL) {
+        rc = err_set(&j->err, ERR_REFUSED,
+                     "whether what it declares as one work still is, its workers were not asked: "
+                     "amend without --no-run");
     }
     cJSON_Delete(changes);
     cJSON_Delete(plan);
@@ -216,7 +234,8 @@ static int prepare(struct amend_job *j)
 {
     cJSON *locked = NULL;
     int rc = lock_check_time(j->now->lock, clock_wall(), &j->err);
-    if (rc != 0 || (rc = read_then(j)) != 0 || (rc = weigh_describe(j)) != 0) {
+    if (rc != 0 || (rc = read_then(j)) != 0 || (rc = weigh_describe(j)) != 0 ||
+        (rc = check_works(j, &j->err)) != 0) {
         return rc;
     }
     cJSON *solved = solved_of(j->describe);

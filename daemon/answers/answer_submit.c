@@ -234,12 +234,15 @@ static int check_gpus(struct submit_job *j)
     return rc;
 }
 
-/* Every factor is used by a task. */
+/* Every factor is used by a task, and what is declared as one work was shown to be when locked. */
 static int check_taken(struct submit_job *j)
 {
     struct diag diag;
     diag_init(&diag, j->path);
     check_factors(j->bundle->program, &diag);
+    if (j->bundle->program->workers != NULL) {
+        check_same_work(j->bundle->program, j->bundle->lock->describe, &diag);
+    }
     int rc = diag_result(&diag, &j->err);
     diag_release(&diag);
     return rc;

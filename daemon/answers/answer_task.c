@@ -16,6 +16,7 @@
 #include "daemon/program/prepare.h"
 #include "daemon/shell/attempts.h"
 #include "daemon/shim/files.h"
+#include "prereg/program/same_work.h"
 
 /* The task's attempt in flight; NULL when none is. */
 static const struct shell_attempt *live_of(const struct shell *sh, const struct hosted *h,
@@ -206,7 +207,8 @@ static void put_why(cJSON *o, const struct shell *sh, const struct core_explanat
     put_count(o, "deadline_left_ms", e->deadline_ms == 0 ? -1 : left > 0 ? left : 0);
 }
 
-/* The stages it waits for: those of its cell that it needs and that are not done. */
+/* The stages it waits for: those of its cell that it needs and that are not done; then, by its
+ * whole name, the task that does its work. */
 static void put_dependencies(cJSON *o, const struct shell *sh, const struct hosted *h,
                              uint32_t task)
 {
@@ -225,6 +227,16 @@ static void put_dependencies(cJSON *o, const struct shell *sh, const struct host
         json_put_string(d, "state", summary_task_state(sh, h, other));
         put_text(d, "cause", cause_name(t->cause));
         json_push(list, d);
+    }
+    const uint32_t worker = hosted_is_check(h, task) ? task : (uint32_t)program_worker_of(p, task);
+    if (worker != task && h->tasks[worker].state != TASK_DONE) {
+        char *name = hosted_task_name(h, worker);
+        cJSON *d = json_object();
+        json_put_string(d, "stage", name);
+        json_put_string(d, "state", summary_task_state(sh, h, worker));
+        put_text(d, "cause", cause_name(h->tasks[worker].cause));
+        json_push(list, d);
+        free(name);
     }
     json_put(o, "waits_for", list);
 }

@@ -69,6 +69,22 @@ static bool stages_are_sound(const struct addition *a)
     return true;
 }
 
+/* A work and its other names are of one stage, and the first task of them does it. */
+static bool workers_are_sound(const struct addition *a)
+{
+    const struct core_plan *plan = &a->ev->added.plan;
+    const uint32_t n = plan->workers == NULL ? 0 : plan->n_cells * plan->n_stages;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t worker = plan->workers[i];
+        if (worker > i || plan->workers[worker] != worker ||
+            worker % plan->n_stages != i % plan->n_stages) {
+            return faulty(a, "task %u does the work of task %u, which is not another name of it",
+                          worker, i);
+        }
+    }
+    return true;
+}
+
 static bool is_at_work(enum task_state state)
 {
     return state == TASK_STARTING || state == TASK_RUNNING;
@@ -104,7 +120,10 @@ static bool order_is_sound(const struct addition *a, uint32_t task)
                           task_state_name(rows[other].state));
         }
     }
-    return true;
+    const uint32_t worker = plan->workers == NULL ? task : plan->workers[task];
+    return worker == task || task_state_is_terminal(rows[worker].state) ||
+           faulty(a, "task %u is %s, and task %u that does its work is %s", task,
+                  task_state_name(rows[task].state), worker, task_state_name(rows[worker].state));
 }
 
 static bool rows_are_sound(const struct addition *a, uint32_t *n_at_work)
@@ -179,7 +198,7 @@ bool added_is_sound(const struct core_event *ev, char *fault, size_t size)
     assert(ev != NULL && fault != NULL && size > 0);
     struct addition a = {.ev = ev, .fault = fault, .size = size};
     uint32_t n_at_work = 0;
-    if (!size_is_sound(&a) || !stages_are_sound(&a)) {
+    if (!size_is_sound(&a) || !stages_are_sound(&a) || !workers_are_sound(&a)) {
         return false;
     }
     const struct core_plan *plan = &ev->added.plan;

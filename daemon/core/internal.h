@@ -3,7 +3,7 @@
 #define DAEMON_CORE_INTERNAL_H
 
 #include "base/xalloc.h"
-#include "daemon/core/model.h"
+#include "daemon/core/same_work.h"
 
 /* emit.c: rows and acts. A row takes its snapshots when it is made, so the change comes first. */
 /* The time of what happens to a program now. It never goes back, so a clock that is set back does
@@ -28,14 +28,13 @@ void ready_remove(struct core_program *p, uint32_t task); /* no-op when it is no
 /* After a check has moved: opens or closes the gate that holds stages back. */
 void ready_update_gate(struct core_program *p);
 void ready_resort(struct core_program *p); /* after another [run]: stages may run elsewhere */
-/* The next task of the lane; NOWHERE: none. */
-uint32_t ready_head(const struct core_program *p, enum lane lane);
+uint32_t ready_head(const struct core_program *p, enum lane lane); /* or NOWHERE */
 void ready_free(struct core_program *p);
 void timer_set(struct core *c, const struct core_program *p, uint32_t task, int64_t at_ms);
 void timer_clear(struct core *c, const struct core_program *p, uint32_t task);
 void timer_rearm(struct core *c); /* emits ARM when the earliest has changed */
 
-/* task.c: moves and what follows from them within the cell. */
+/* task.c: moves and what follows from them within the cell, and for other names of the work. */
 void task_move(struct core_program *p, uint32_t task, enum task_state to, enum cause cause);
 void task_release_dependants(struct core *c, struct core_program *p,
                              uint32_t task); /* it is done */
@@ -59,6 +58,9 @@ uint32_t task_dead_dependency(const struct core_program *p, uint32_t task);
 
 static inline struct core_stage *task_stage(const struct core_program *p, uint32_t task)
 {
+    if (task_is_named(p, task)) {
+        return &p->same->naming[task % p->n_stages];
+    }
     return task < p->n_grid ? &p->stages[task % p->n_stages]
                             : &p->stages[p->n_stages + (task - p->n_grid)];
 }

@@ -64,14 +64,13 @@ struct live {
     enum cause kill_cause; /* HANG or BAD_RESULT; NONE when a person ends the task */
     enum core_health health;
     bool progressed;
-    bool excused;    /* its failure to launch spends no budget: a daemon died, an amendment took
-                        effect, or its node is avoided from now on */
-    bool overdue;    /* its section is up: the next ALIVE makes it a hang */
-    bool answered;   /* running when a pause for failures was lifted: its failure belongs to that
-                        pause */
-    bool holds_slot; /* what row.placement names is counted as used */
-    bool aside;      /* it is being verified and has given its slot back */
-    int64_t mark_ms; /* mono: the last sign of work */
+    bool excused;  /* its failure to launch spends no budget: a daemon died, an amendment took
+                      effect, or its node is avoided from now on */
+    bool overdue;  /* its section is up: the next ALIVE makes it a hang */
+    bool answered; /* running when a pause for failures was lifted, to which its failure belongs */
+    bool holds_slot;     /* what row.placement names is counted as used */
+    bool aside;          /* it is being verified and has given its slot back */
+    int64_t mark_ms;     /* mono: the last sign of work */
     int64_t deadline_ms; /* mono: the section is up */
 };
 
@@ -128,6 +127,7 @@ struct core_program {
     size_t n_gpu_words;
     char *gpu_model;           /* or NULL: any */
     struct core_stage *stages; /* n_stages, then one for every apparatus check */
+    struct same_work *same;    /* other names of works (same_work.h); NULL: none */
     struct apparatus_slot *apparatus;
     bool gate_open; /* every declared check is done: held stages may start */
     struct core_task *tasks;

@@ -34,7 +34,8 @@ struct core_apparatus { /* a check outside the grid: check i is task n_cells * n
                           not answer it */
 };
 
-struct core_plan { /* tasks are cell * n_stages + stage; dependencies stay within a cell */
+struct core_plan { /* tasks are cell * n_stages + stage; dependencies stay within a cell, but for
+                      the worker of a task */
     uint32_t n_cells;
     uint32_t n_stages;       /* 1..STAGES_MAX */
     uint32_t slots;          /* [run] slots of this program; 0: no limit of its own */
@@ -45,6 +46,8 @@ struct core_plan { /* tasks are cell * n_stages + stage; dependencies stay withi
     size_t n_gpus;
     const char *gpu_model; /* the model that [pin] gpu demands; NULL: any */
     const struct core_plan_stage *stages;
+    const uint32_t *workers; /* per task of the grid, the one of the same stage that does its work,
+                                itself or an earlier one that is its own; NULL: each its own */
     const struct core_apparatus *apparatus;
     uint32_t n_apparatus;
 };

@@ -89,6 +89,7 @@ void program_free_all(struct core *c)
     for (uint32_t i = 0; i < c->cap_programs; i++) {
         if (c->programs[i] != NULL) {
             apparatus_free(c->programs[i]);
+            same_work_free(c->programs[i]);
             for (uint32_t s = 0; s < c->programs[i]->n_stages; s++) {
                 free(c->programs[i]->stages[s].name);
             }

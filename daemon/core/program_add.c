@@ -77,7 +77,8 @@ static void set_tasks(struct core_program *p, const struct task_row *rows)
     for (uint32_t i = 0; i < p->n_tasks; i++) {
         struct core_stage *s = task_stage(p, i);
         struct task_row fresh;
-        task_row_init(&fresh, stage_set_is_empty(&s->after) ? TASK_READY : TASK_WAITING);
+        task_row_init(&fresh, stage_set_is_empty(&s->after) && !task_is_named(p, i) ? TASK_READY
+                                                                                    : TASK_WAITING);
         task_init(&p->tasks[i], rows != NULL ? &rows[i] : &fresh);
         const struct core_task *t = &p->tasks[i];
         bool accepted = t->state == TASK_DONE || t->cause == CAUSE_LOST;
@@ -217,6 +218,7 @@ void program_add(struct core *c, const struct core_event *ev)
     }
     p->latest = ev->added.latest;
     set_stages(p, plan);
+    same_work_set(p, plan);
     apparatus_set(p, plan);
     set_tasks(p, ev->added.tasks);
     p->gate_open = apparatus_holds(p);
@@ -246,6 +248,7 @@ void program_set_run(struct core *c, struct core_program *p, const struct core_e
     for (uint32_t s = 0; s < p->n_stages; s++) {
         set_run(&p->stages[s], &plan->stages[s]);
     }
+    same_work_set_run(p);
     apparatus_set(p, plan);
     (void)emit_program_row(c, p, ROW_RUN_SETTINGS, ev->text);
 }

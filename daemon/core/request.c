@@ -44,7 +44,8 @@ void request_cancel(struct core *c, struct core_program *p, uint32_t task, const
     request_end(c, p, task, CAUSE_CANCELLED, text);
 }
 
-/* A later stage of the cell that depends on it and has a live attempt, as a task; NOWHERE: none. */
+/* A later stage of the cell that depends on it, or another name of its work, with a live attempt;
+ * NOWHERE: none. */
 static uint32_t live_dependant(const struct core_program *p, uint32_t task)
 {
     assert(!task_is_apparatus(p, task));
@@ -55,7 +56,26 @@ static uint32_t live_dependant(const struct core_program *p, uint32_t task)
             return first + s;
         }
     }
+    for (uint32_t i = task_next_name(p, task); i != NOWHERE; i = task_next_name(p, i)) {
+        if (task_worker(p, i) == task && p->tasks[i].live != NOWHERE) {
+            return i;
+        }
+    }
     return NOWHERE;
+}
+
+/* A dependant that was ready, and what depends on it. */
+static void end_ready(struct core *c, struct core_program *p, uint32_t task)
+{
+    if (p->tasks[task].state != TASK_READY) {
+        return;
+    }
+    ready_remove(p, task);
+    timer_clear(c, p, task);
+    p->tasks[task].not_before_ms = 0;
+    task_move(p, task, TASK_NEVER_RUN, CAUSE_DEPENDENCY);
+    (void)emit_task_row(c, p, task, ROW_TASK_ENDED, TASK_READY);
+    task_block_dependants(c, p, task);
 }
 
 /* Dependants that have not ended never will; those that are done keep their results. */
@@ -65,16 +85,14 @@ static void end_dependants(struct core *c, struct core_program *p, uint32_t task
     uint32_t first = task - task % p->n_stages;
     for (uint32_t s = task - first + 1; s < p->n_stages; s++) {
         uint32_t other = first + s;
-        if (!stage_set_has(&p->stages[s].after, task - first) ||
-            p->tasks[other].state != TASK_READY) {
-            continue;
+        if (stage_set_has(&p->stages[s].after, task - first)) {
+            end_ready(c, p, other);
         }
-        ready_remove(p, other);
-        timer_clear(c, p, other);
-        p->tasks[other].not_before_ms = 0;
-        task_move(p, other, TASK_NEVER_RUN, CAUSE_DEPENDENCY);
-        (void)emit_task_row(c, p, other, ROW_TASK_ENDED, TASK_READY);
-        task_block_dependants(c, p, other);
+    }
+    for (uint32_t i = task_next_name(p, task); i != NOWHERE; i = task_next_name(p, i)) {
+        if (task_worker(p, i) == task) {
+            end_ready(c, p, i);
+        }
     }
     task_block_dependants(c, p, task);
 }
@@ -94,8 +112,8 @@ void request_lost(struct core *c, struct core_program *p, uint32_t task, const c
         return;
     }
     if (live_dependant(p, task) != NOWHERE) {
-        emit_refusal(c,
-                     "a stage after it is at work on it: wait until that has ended, or cancel it");
+        emit_refusal(
+            c, "a task that needs it is at work on it: wait until that has ended, or cancel it");
         return;
     }
     t->cause = CAUSE_NONE;

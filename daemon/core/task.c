@@ -3,8 +3,10 @@
  * never run when it is blocked.
  *
  * task_move() is the only place that writes a task's state, so it also keeps the program's counters
- * and asserts the table of moves (S2). Dependencies never leave a cell; its tasks are n_stages
- * consecutive indices.
+ * and asserts the table of moves (S2). Dependencies leave a cell, whose tasks are n_stages
+ * consecutive indices, only from a work to its other names (same_work.c). A stage is one work only
+ * with all that it comes after, so whatever is reached in the cell of the work has its other names
+ * reached in theirs.
  */
 #include "daemon/core/internal.h"
 
@@ -106,7 +108,8 @@ uint32_t task_waits_for(const struct core_program *p, uint32_t task)
             return other;
         }
     }
-    return NOWHERE;
+    const uint32_t worker = task_worker(p, task);
+    return worker != task && p->tasks[worker].state != TASK_DONE ? worker : NOWHERE;
 }
 
 bool task_dependencies_done(const struct core_program *p, uint32_t task)
@@ -115,37 +118,68 @@ bool task_dependencies_done(const struct core_program *p, uint32_t task)
     return task_waits_for(p, task) == NOWHERE;
 }
 
+/* The first other name of its work; none of a task that is itself another name. */
+static uint32_t first_name(const struct core_program *p, uint32_t task)
+{
+    return task_is_named(p, task) ? NOWHERE : task_next_name(p, task);
+}
+
+/* Makes a task ready if it waits for nothing any more. */
+static void release(struct core *c, struct core_program *p, uint32_t task)
+{
+    if (p->tasks[task].state == TASK_WAITING && task_dependencies_done(p, task)) {
+        task_move(p, task, TASK_READY, CAUSE_NONE);
+        (void)emit_task_row(c, p, task, ROW_TASK_READY, TASK_WAITING);
+        ready_push(p, task);
+    }
+}
+
 void task_release_dependants(struct core *c, struct core_program *p, uint32_t task)
 {
     assert(p->tasks[task].state == TASK_DONE);
     uint32_t first = cell_start(p, task);
     const struct stage_set *set = &task_stage(p, task)->dependants;
     for (uint32_t s = stage_set_next(set, 0); s < p->n_stages; s = stage_set_next(set, s + 1)) {
-        uint32_t other = first + s;
-        if (p->tasks[other].state == TASK_WAITING && task_dependencies_done(p, other)) {
-            task_move(p, other, TASK_READY, CAUSE_NONE);
-            (void)emit_task_row(c, p, other, ROW_TASK_READY, TASK_WAITING);
-            ready_push(p, other);
-        }
+        release(c, p, first + s);
     }
+    for (uint32_t i = first_name(p, task); i != NOWHERE; i = task_next_name(p, i)) {
+        release(c, p, i);
+    }
+}
+
+/* Ends a task that waits for what will never be. */
+static bool block(struct core *c, struct core_program *p, uint32_t task)
+{
+    if (p->tasks[task].state != TASK_WAITING) {
+        return false;
+    }
+    task_move(p, task, TASK_NEVER_RUN, CAUSE_DEPENDENCY);
+    (void)emit_task_row(c, p, task, ROW_TASK_ENDED, TASK_WAITING);
+    return true;
 }
 
 /* Stages are in topological order, so one pass over the cell reaches the dependants of dependants.
  */
+static void block_in_cell(struct core *c, struct core_program *p, uint32_t task)
+{
+    uint32_t first = cell_start(p, task);
+    struct stage_set reached = task_stage(p, task)->dependants;
+    for (uint32_t s = task - first + 1; s < p->n_stages; s++) {
+        if (stage_set_has(&reached, s) && block(c, p, first + s)) {
+            stage_set_unite(&reached, &p->stages[s].dependants);
+        }
+    }
+}
+
 void task_block_dependants(struct core *c, struct core_program *p, uint32_t task)
 {
     assert(!task_is_apparatus(p, task) &&
            task_state_is_terminal((enum task_state)p->tasks[task].state));
-    uint32_t first = cell_start(p, task);
-    struct stage_set reached = task_stage(p, task)->dependants;
-    for (uint32_t s = task - first + 1; s < p->n_stages; s++) {
-        uint32_t other = first + s;
-        if (!stage_set_has(&reached, s) || p->tasks[other].state != TASK_WAITING) {
-            continue;
+    block_in_cell(c, p, task);
+    for (uint32_t i = first_name(p, task); i != NOWHERE; i = task_next_name(p, i)) {
+        if (block(c, p, i)) {
+            block_in_cell(c, p, i);
         }
-        task_move(p, other, TASK_NEVER_RUN, CAUSE_DEPENDENCY);
-        (void)emit_task_row(c, p, other, ROW_TASK_ENDED, TASK_WAITING);
-        stage_set_unite(&reached, &p->stages[s].dependants);
     }
 }
 
@@ -160,24 +194,43 @@ uint32_t task_dead_dependency(const struct core_program *p, uint32_t task)
             return other;
         }
     }
-    return NOWHERE;
+    const uint32_t worker = task_worker(p, task);
+    const enum task_state state = (enum task_state)p->tasks[worker].state;
+    return worker != task && (state == TASK_BLOCKED || state == TASK_NEVER_RUN) ? worker : NOWHERE;
+}
+
+/* Whether a task never ran because of others, none of which is dead any more. */
+static bool may_revive(const struct core_program *p, uint32_t task)
+{
+    const struct core_task *t = &p->tasks[task];
+    return t->state == TASK_NEVER_RUN && t->cause == CAUSE_DEPENDENCY &&
+           task_dead_dependency(p, task) == NOWHERE;
 }
 
 /* Also reaches dependants of dependants, for the same reason. One that still has another dead
  * dependency stays as it is. */
+static void revive_in_cell(struct core *c, struct core_program *p, uint32_t task,
+                           enum row_kind kind, const char *text)
+{
+    uint32_t first = cell_start(p, task);
+    struct stage_set reached = task_stage(p, task)->dependants;
+    for (uint32_t s = task - first + 1; s < p->n_stages; s++) {
+        if (stage_set_has(&reached, s) && may_revive(p, first + s)) {
+            task_revive(c, p, first + s, kind, text);
+            stage_set_unite(&reached, &p->stages[s].dependants);
+        }
+    }
+}
+
 void task_revive_dependants(struct core *c, struct core_program *p, uint32_t task,
                             enum row_kind kind, const char *text)
 {
     assert(!task_is_apparatus(p, task));
-    uint32_t first = cell_start(p, task);
-    struct stage_set reached = task_stage(p, task)->dependants;
-    for (uint32_t s = task - first + 1; s < p->n_stages; s++) {
-        const struct core_task *t = &p->tasks[first + s];
-        if (!stage_set_has(&reached, s) || t->state != TASK_NEVER_RUN ||
-            t->cause != CAUSE_DEPENDENCY || task_dead_dependency(p, first + s) != NOWHERE) {
-            continue;
+    revive_in_cell(c, p, task, kind, text);
+    for (uint32_t i = first_name(p, task); i != NOWHERE; i = task_next_name(p, i)) {
+        if (may_revive(p, i)) {
+            task_revive(c, p, i, kind, text);
+            revive_in_cell(c, p, i, kind, text);
         }
-        task_revive(c, p, first + s, kind, text);
-        stage_set_unite(&reached, &p->stages[s].dependants);
     }
 }

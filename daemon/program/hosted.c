@@ -21,6 +21,7 @@
 #include "prereg/amend/amend_sign.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/program/cell_name.h"
+#include "prereg/program/same_work.h"
 #include "state/journal/run_record.h"
 #include "state/store/apparatus.h"
 
@@ -79,6 +80,7 @@ void plan_init(struct core_plan *plan, const struct plan_program *p, const struc
                                .n_gpus = p->run.n_gpus,
                                .gpu_model = p->pin_gpu,
                                .stages = stages,
+                               .workers = p->workers,
                                .apparatus = plan_checks(p, h),
                                .n_apparatus = (uint32_t)h->n_checks};
 }
@@ -219,8 +221,8 @@ static void apply_task(struct hosted *h, const struct state_row *row)
 void hosted_note_time(struct hosted *h, uint32_t task, const struct attempt_row *a)
 {
     if (a->state != ATTEMPT_ENDED || a->cause != CAUSE_NONE || a->ran_ms < 0 ||
-        hosted_is_check(h, task)) {
-        return;
+        hosted_is_check(h, task) || program_worker_of(h->plan->program, task) != task) {
+        return; /* another name of a work takes moments, which the others do not */
     }
     struct stage_times *t = &h->times[hosted_stage(h, task)];
     t->n++;

@@ -64,12 +64,17 @@ int input_refuse(const char *task, struct err *err)
 /* By the stage's name, which a result uses for its inputs. */
 const struct accepted *input_find(const struct accepted_list *list, const char *stage)
 {
-    for (size_t i = 0; i < list->n; i++) {
+    for (size_t i = 0; i + (list->has_work ? 1 : 0) < list->n; i++) {
         if (strcmp(list->items[i].stage, stage) == 0) {
             return &list->items[i];
         }
     }
     return NULL;
+}
+
+const struct accepted *input_work(const struct accepted_list *list)
+{
+    return list != NULL && list->has_work ? &list->items[list->n - 1] : NULL;
 }
 
 int input_read(const struct accepted *in, cJSON **result, struct err *err)

@@ -8,6 +8,7 @@
 #include "base/xalloc.h"
 #include "daemon/program/cells.h"
 #include "daemon/program/result.h"
+#include "prereg/program/same_work.h"
 
 /* The accepted attempt and its digest, as journalled. */
 static int collect_one(struct store *store, const struct hosted *h, uint32_t task,
@@ -39,9 +40,14 @@ int inputs_collect(struct store *store, const struct hosted *h, uint32_t task,
     const struct plan_stage *s = &p->stages[hosted_stage(h, task)];
     uint32_t first = task - task % (uint32_t)p->n_stages;
     int rc = 0;
+    const size_t work = program_worker_of(p, task);
     out->items = xcalloc(s->n_after + 1, sizeof(*out->items));
     for (size_t i = 0; rc == 0 && i < s->n_after; i++) {
         rc = collect_one(store, h, first + (uint32_t)s->after[i], &out->items[out->n++], err);
+    }
+    if (rc == 0 && work != task) {
+        out->has_work = true;
+        rc = collect_one(store, h, (uint32_t)work, &out->items[out->n++], err);
     }
     return rc;
 }

@@ -1,5 +1,6 @@
 /*
- * The accepted results that a task reads: one for every stage that its own comes after.
+ * The accepted results that a task reads: one for every stage that its own comes after, and, of
+ * another name of a work ([[same_work]]), that of the task that does the work.
  *
  * Which attempt left each, and the digest of its result.json, come from the journal's rows in the
  * store, never from the link beside the attempts, which can be changed by hand. They are
@@ -23,6 +24,7 @@ struct accepted_list {
     const struct hosted *hosted; /* whose they are */
     struct accepted *items;      /* in the order of the stage's `after` */
     size_t n;
+    bool has_work; /* the task is another name of a work, whose result is the last item */
 };
 
 /* The inputs of a task, none for an apparatus check. ERR_CORRUPT when a stage it needs has no
@@ -33,8 +35,11 @@ int inputs_collect(struct store *store, const struct hosted *h, uint32_t task,
 int inputs_of_one(struct store *store, const struct hosted *h, uint32_t task,
                   struct accepted_list *out, struct err *err) MUST_CHECK;
 void inputs_release(struct accepted_list *list);
-/* NULL when the stage is not among them. */
+/* NULL when the stage is not among them; what does its work is not an input. */
 const struct accepted *input_find(const struct accepted_list *list, const char *stage);
+
+/* The result of the task that does its work; NULL: it does its own. */
+const struct accepted *input_work(const struct accepted_list *list);
 
 /* Turns an error of reading an accepted result into one that says what to do: ERR_LOCK when the
  * result is gone or is not what was accepted; ERR_IO and ERR_NO_SPACE stay, since an unreadable

@@ -29,6 +29,7 @@
 #include "daemon/program/cells.h"
 #include "daemon/program/sweep.h"
 #include "daemon/program/work.h"
+#include "daemon/shim/accept.h"
 #include "daemon/shim/current.h"
 #include "daemon/shim/files.h"
 #include "prereg/amend/amendment.h"
@@ -337,6 +338,12 @@ static int write_task(const struct prepare *p, struct err *err)
                                  .resume = (const char *const *)resume,
                                  .n_resume = n_resume,
                                  .memory_bytes = s->run.memory_bytes};
+        char hex[DIGEST_HEX_SIZE];
+        const struct accepted *work = input_work(&p->inputs);
+        if (work != NULL) {
+            digest_hex(&work->digest, hex);
+            a.accepts = (struct task_accepts){.folder = work->folder, .sha256 = hex};
+        }
         cJSON *o = task_json_build(prog, p->bundle->lock, &a);
         rc = write_line(p->folder, LAYOUT_TASK, o, err);
         cJSON_Delete(o);
@@ -361,6 +368,22 @@ static void add_variable(void *ctx, const char *name, const char *value)
         json_member(sink->own, name) != NULL) {
         shim_spec_add_env(sink->spec, name, value);
     }
+}
+
+/* Another name of a work runs no worker: the shim itself takes the result (shim/accept.h). */
+static int add_accept_spec(const struct prepare *p, struct strbuf *out, struct err *err)
+{
+    const struct plan_stage *s = &p->bundle->program->stages[p->stage];
+    struct shim_spec spec = {
+        .exec = xstrdup(p->shim), .grace_ms = p->grace_ms, .threads = 1, .shared = p->shared};
+    struct spec_sink sink = {.spec = &spec};
+    memcpy(spec.attempt, p->id, sizeof(spec.attempt));
+    shim_spec_add_arg(&spec, path_name(p->shim));
+    shim_spec_add_arg(&spec, ACCEPT_VERB);
+    task_environment(s, p->folder, add_variable, &sink);
+    int rc = shim_spec_text(&spec, out, err);
+    shim_spec_release(&spec);
+    return rc;
 }
 
 static int add_spec(const struct prepare *p, char *const *argv, struct strbuf *out, struct err *err)
@@ -545,7 +568,8 @@ int prepare_attempt(const struct prepare *p, struct strbuf *spec, enum core_star
     if ((rc = make_folder(p, err)) != 0 || (rc = name_current(p, err)) != 0 ||
         (rc = share_objects(p, argv, err)) != 0 || (rc = write_task(p, err)) != 0 ||
         (rc = write_line(p->folder, LAYOUT_EVENTS, NULL, err)) != 0 ||
-        (rc = add_spec(p, argv, spec, err)) != 0) {
+        (rc = input_work(&p->inputs) != NULL ? add_accept_spec(p, spec, err)
+                                             : add_spec(p, argv, spec, err)) != 0) {
         *why = rc == ERR_NO_SPACE ? START_FAILED_NO_SPACE
                : rc == ERR_RANGE  ? START_FAILED_USER
                                   : START_FAILED_HOST;

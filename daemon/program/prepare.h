@@ -28,6 +28,7 @@ struct prepare {
     enum executor_kind executor;    /* where it will run */
     const struct work_owner *owner; /* of the daemon; NULL: not checked */
     bool shared;                    /* hosts share the state folder */
+    const char *shim;               /* prereg-shim, which accepts the result of another name */
     struct gpu_grant gpus;          /* what its placement names, as of when this began */
 };
 

@@ -31,6 +31,25 @@ static int find_input(const void *inputs, const char *stage, const char *hex, bo
     return rc;
 }
 
+/* Of another name of a work, the result must be that of the work. A work that is gone or changed,
+ * perhaps for now only, is treated as unread. */
+static int check_work(const struct accepted_list *inputs, const cJSON *result, struct err *err)
+{
+    const struct accepted *work = input_work(inputs);
+    cJSON *of = NULL;
+    if (work == NULL) {
+        return task_result_check_own(result, err);
+    }
+    int rc = input_read(work, &of, err);
+    if (rc == 0) {
+        rc = task_result_check_same(result, of, &work->digest, err);
+    } else if (rc == ERR_LOCK) {
+        rc = err->code = ERR_IO;
+    }
+    cJSON_Delete(of);
+    return rc;
+}
+
 /* Maps the error to a verdict; the text becomes the attempt's detail in the journal. */
 void result_verify(const struct result_source *source, struct result_check *out)
 {
@@ -46,6 +65,10 @@ void result_verify(const struct result_source *source, struct result_check *out)
     *out = (struct result_check){.verdict = RESULT_VALID};
     shared_list_tree(source->folder); /* it may have run on another host */
     int rc = task_result_read(&expected, &out->digest, &out->json, &err);
+    if (rc == 0 && (rc = check_work(source->inputs, out->json, &err)) != 0) {
+        cJSON_Delete(out->json);
+        out->json = NULL;
+    }
     if (rc != 0) {
         out->unread = rc == ERR_IO;
         out->verdict = rc == ERR_LOCK       ? RESULT_DRIFT

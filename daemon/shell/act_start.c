@@ -136,7 +136,8 @@ void shell_start_attempt(struct shell *sh, const struct core_act *act)
                                   .cells_used = cells_are_used(h),
                                   .grace_ms = sh->config.grace_ms,
                                   .owner = &sh->owner,
-                                  .shared = sh->tenure != NULL};
+                                  .shared = sh->tenure != NULL,
+                                  .shim = sh->shim};
     if (a != NULL) {
         j->prepare.executor = a->row.placement.executor;
         gpu_grant_fill(&j->prepare.gpus, &a->row.placement, gpu_watch_list(sh));

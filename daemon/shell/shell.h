@@ -39,6 +39,7 @@ struct unloaded {
 struct shell {
     uv_loop_t loop;
     char *state;       /* absolute */
+    char *shim;        /* absolute path of prereg-shim */
     const char *local; /* where socket and logs are: `state`, unless that is shared between hosts */
     struct store *store;
     struct core *core;

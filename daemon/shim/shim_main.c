@@ -2,7 +2,8 @@
  * prereg-shim ATTEMPT_FOLDER [CGROUP]: the one process between the daemon and a worker. One per
  * attempt; it outlives the daemon, and the worker does not outlive it. docs/daemon.md has the
  * protocol. With --spawner it forks such processes on the daemon's request (spawn.h); with --slurm
- * it is what a cluster's job runs (cluster.h).
+ * it is what a cluster's job runs (cluster.h); with --accept it is what runs in a worker's place
+ * where a task is another name of a work (accept.h).
  *
  *   start.json made and locked -> (fenced? already started? -> leave) -> worker's process, which
  *   writes start.json and executes the worker -> its tree has ended -> exit.json -> lock free
@@ -24,6 +25,7 @@
 #include "base/machine/machine.h"
 #include "base/text.h"
 #include "base/xalloc.h"
+#include "daemon/shim/accept.h"
 #include "daemon/shim/cluster.h"
 #include "daemon/shim/fence.h"
 #include "daemon/shim/files.h"
@@ -404,6 +406,17 @@ static int run_job(const char *folder)
     return finish(rc, &err);
 }
 
+/* In the place of a worker; its standard error is the attempt's. */
+static int run_accept(void)
+{
+    struct err err;
+    int rc = accept_run(&err);
+    if (rc != 0) {
+        (void)fprintf(stderr, "prereg-shim: %s\n", err.msg);
+    }
+    return rc == 0 ? EXIT_OK : EXIT_ANY;
+}
+
 int main(int argc, char **argv)
 {
     look_at_machine();
@@ -414,6 +427,9 @@ int main(int argc, char **argv)
         (void)printf("prereg-shim %s\n", PREREGD_VERSION);
         return fflush(stdout) == 0 ? EXIT_OK : EXIT_ANY;
     }
+    if (argc == 2 && strcmp(argv[1], ACCEPT_VERB) == 0) {
+        return run_accept();
+    }
     if (argc == 3 && strcmp(argv[1], CLUSTER_VERB) == 0 && argv[2][0] == '/') {
         return run_job(argv[2]);
     }
@@ -422,6 +438,7 @@ int main(int argc, char **argv)
                       "usage: prereg-shim ATTEMPT_FOLDER [CGROUP] < WHAT   (run by preregd)\n"
                       "       prereg-shim " SPAWN_VERB " < SOCKET                  (likewise)\n"
                       "       prereg-shim " CLUSTER_VERB " ATTEMPT_FOLDER            (by a job)\n"
+                      "       prereg-shim " ACCEPT_VERB "                            (by a shim)\n"
                       "       prereg-shim --version\n");
         return EXIT_USAGE;
     }

@@ -125,6 +125,7 @@ static struct place_of of_plan(const cJSON *change, const char *section)
         {"table", {KIND_SEALED, "table", NULL}},
         {"exclusion", {KIND_SEALED, "budget", NULL}},
         {"scope", {KIND_SEALED, "scope", NULL}},
+        {"same_work", {KIND_SEALED, "same work", NULL}},
         {"validity", {KIND_VALIDITY, "validity", NULL}},
         {"apparatus", {KIND_APPARATUS, "apparatus", NULL}},
         {"instrument", {KIND_INSTRUMENTS, "instruments", NULL}},

@@ -80,6 +80,7 @@ void load_stages(struct load *l);      /* [stage.*] */
 void load_params(struct load *l);      /* `when` and "$factor" of the stages */
 void load_measures(struct load *l);    /* [measure] */
 void load_contrasts(struct load *l);   /* [contrast] */
+void load_same_work(struct load *l);   /* [[same_work]] */
 void load_counters(struct load *l);    /* [counter] */
 void load_inputs(struct load *l);      /* [[input]] */
 void load_outcomes(struct load *l);    /* [outcome] */
@@ -100,6 +101,14 @@ void load_slurm(struct load *l, const struct toml_node *run); /* [run.slurm], fo
  * unknown. NULL when it has no such form. */
 const char *load_metric(struct load *l, const struct toml_node *at, const char *text,
                         size_t *stage);
+/* A value that names a level of f, compared as text, so that 2e-3 finds 0.002; INDEX_NONE after an
+ * error. */
+size_t load_level(struct load *l, const struct plan_factor *f, const struct toml_node *n);
+/* The factor that a key names, never a replicate; INDEX_NONE after an error. */
+size_t load_compared_factor(struct load *l, const struct toml_node *m);
+/* where = { FACTOR = LEVEL, ... }, not of the factor `compared`. Returns how many are in *out. */
+size_t load_settings(struct load *l, const struct toml_node *table, size_t compared,
+                     struct plan_setting **out);
 /* The member "condition". */
 struct cond_text load_condition(struct load *l, const struct toml_node *table);
 

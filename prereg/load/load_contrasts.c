@@ -3,50 +3,11 @@
  * it. */
 #include <string.h>
 
-#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "prereg/load/load.h"
 
 #define CONTRASTS_MAX ((size_t)1024)
 #define COUNTERS_MAX  ((size_t)64)
-
-/* A value that names a level of f: compared as text, so that 2e-3 finds 0.002. */
-static size_t find_level(struct load *l, const struct plan_factor *f, const struct toml_node *n)
-{
-    char number[JSON_NUMBER_MAX];
-    const char *text = NULL;
-    if (n->kind == TOML_STRING) {
-        text = n->string;
-    } else if (n->kind == TOML_BOOLEAN) {
-        text = n->boolean ? "true" : "false";
-    } else if (n->kind == TOML_INTEGER || n->kind == TOML_FLOAT) {
-        json_number_text(n->json->valuedouble, number);
-        text = number;
-    } else {
-        load_error(l, n, "expected a level of factor %s, found %s", f->name,
-                   toml_kind_name(n->kind));
-        return INDEX_NONE;
-    }
-    size_t level = program_find_level(f, text);
-    if (level == INDEX_NONE && f->n_levels > 0) {
-        struct toml_node at = *n;
-        at.kind = TOML_STRING;
-        at.string = text;
-        (void)load_lookup(l, &at, names_levels(f));
-    }
-    return level;
-}
-
-/* The factor that a member of `between` or `where` names by its key: never a replicate. */
-static size_t find_factor(struct load *l, const struct toml_node *m)
-{
-    size_t factor = load_lookup_key(l, m, names_factors(l->p));
-    if (factor != INDEX_NONE && l->p->factors[factor].replicate) {
-        load_error_key(l, m, "a replicate is not a thing to compare");
-        return INDEX_NONE;
-    }
-    return factor;
-}
 
 /* between = { FACTOR = [a, b] }: the contrast is a - b. */
 static void load_between(struct load *l, struct plan_contrast *c, const struct toml_node *between)
@@ -56,7 +17,7 @@ static void load_between(struct load *l, struct plan_contrast *c, const struct t
         return;
     }
     const struct toml_node *m = between->items[0];
-    c->factor = find_factor(l, m);
+    c->factor = load_compared_factor(l, m);
     if (c->factor == INDEX_NONE || !load_is(l, m, TOML_ARRAY)) {
         return;
     }
@@ -65,29 +26,10 @@ static void load_between(struct load *l, struct plan_contrast *c, const struct t
         return;
     }
     const struct plan_factor *f = &l->p->factors[c->factor];
-    c->level_a = find_level(l, f, m->items[0]);
-    c->level_b = find_level(l, f, m->items[1]);
+    c->level_a = load_level(l, f, m->items[0]);
+    c->level_b = load_level(l, f, m->items[1]);
     if (c->level_a == c->level_b && c->level_a != INDEX_NONE) {
         load_error(l, m, "level \"%s\" is compared with itself", f->levels[c->level_a].text);
-    }
-}
-
-/* where = { FACTOR = LEVEL, ... }: restricts the contrast to these levels. */
-static void load_where(struct load *l, struct plan_contrast *c, const struct toml_node *table)
-{
-    c->where = arena_array(&l->p->arena, table->n_items, sizeof(*c->where));
-    for (size_t i = 0; i < table->n_items; i++) {
-        const struct toml_node *m = table->items[i];
-        size_t factor = find_factor(l, m);
-        if (factor == INDEX_NONE) {
-            continue;
-        }
-        if (factor == c->factor) {
-            load_error_key(l, m, "this is the factor that is compared");
-            continue;
-        }
-        size_t level = find_level(l, &l->p->factors[factor], m);
-        c->where[c->n_where++] = (struct plan_setting){.factor = factor, .level = level};
     }
 }
 
@@ -102,7 +44,7 @@ static void load_plain(struct load *l, struct plan_contrast *c, const struct tom
     }
     const struct toml_node *table = load_member(l, t, "where", TOML_TABLE);
     if (table != NULL) {
-        load_where(l, c, table);
+        c->n_where = load_settings(l, table, c->factor, &c->where);
     }
     size_t word = 0;
     (void)load_word(l, t, "over", over, &word);

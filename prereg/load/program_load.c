@@ -17,6 +17,7 @@
 #include "prereg/load/load.h"
 #include "prereg/program/grid.h"
 #include "prereg/program/input_reads.h"
+#include "prereg/program/same_work.h"
 
 /* `folder` NULL: relative paths start at the folder of `path`. */
 static struct plan_program *program_create(const char *path, const char *folder)
@@ -57,7 +58,8 @@ enum {
     READ_LOCK = 1 << 18,
     READ_SCOPE = 1 << 19,
     READ_RELEASE = 1 << 20,
-    READ_ALL = (1 << 21) - 1,
+    READ_SAME_WORK = 1 << 21,
+    READ_ALL = (1 << 22) - 1,
 };
 
 /* Each section reader needs the ones before it. Returns those that met an error. */
@@ -73,6 +75,7 @@ static unsigned load_sections(struct load *l)
                    {load_params, READ_PARAMS},
                    {load_measures, READ_MEASURES},
                    {load_contrasts, READ_CONTRASTS},
+                   {load_same_work, READ_SAME_WORK},
                    {load_counters, READ_COUNTERS},
                    {load_inputs, READ_INPUTS},
                    {load_outcomes, READ_OUTCOMES},
@@ -105,7 +108,7 @@ static struct program_sound sound_without(unsigned faulty)
     const unsigned table = READ_INPUTS | READ_OUTCOMES | READ_TABLE;
     const unsigned asides = READ_FORECASTS | READ_INSTRUMENTS;
     return (struct program_sound){.files = (faulty & (stages | READ_PIN | READ_APPARATUS)) == 0,
-                                  .tasks = (faulty & (stages | READ_PARAMS)) == 0,
+                                  .tasks = (faulty & (stages | READ_PARAMS | READ_SAME_WORK)) == 0,
                                   .run = (faulty & (READ_STAGES | READ_RUN)) == 0,
                                   .measures = (faulty & (READ_STAGES | READ_MEASURES)) == 0,
                                   .conditions = (faulty & named) == 0,
@@ -191,6 +194,7 @@ static int parse_into(struct plan_program *p, const char *text, size_t len,
         }
         if (sound->tasks) {
             grid_expand(p);
+            same_work_expand(p);
             check_names(&l);
         }
         sound->decision = sound->decision && sound->tasks;

@@ -7,6 +7,7 @@
 #define PREREG_PROGRAM_ANALYSIS_H
 
 #include "prereg/program/design.h"
+#include "prereg/program/stage_set.h"
 
 struct plan_measure {
     const char *name;
@@ -39,6 +40,18 @@ static inline bool measure_is_share(const struct plan_measure *m)
 struct plan_setting { /* a factor pinned to a level */
     size_t factor;
     size_t level;
+};
+
+/* [[same_work]]: cells that differ in these levels alone are one work (prereg/program/same_work.h)
+ */
+struct plan_same_work {
+    size_t factor;  /* `across` */
+    size_t *levels; /* two or more of its levels */
+    size_t n_levels;
+    struct plan_setting *where;
+    size_t n_where;
+    struct stage_set stages;
+    struct place place;
 };
 
 enum contrast_over { OVER_COUNTED, OVER_CLEARED };

@@ -70,6 +70,8 @@ struct plan_program {
     struct plan_forecast *forecasts;
     size_t n_forecasts;
     struct plan_scope scope;
+    struct plan_same_work *same_work;
+    size_t n_same_work;
     struct plan_apparatus *apparatus;
     size_t n_apparatus;
     const char **pin_files;
@@ -86,6 +88,7 @@ struct plan_program {
     const struct plan_cell **cells_by_name; /* sorted; for program_find_cell() */
     struct plan_condition *conditions;
     size_t n_conditions;
+    uint32_t *workers; /* per task: which one does its work (same_work.h); NULL: each its own */
 };
 
 /* Frees what program_load() made; NULL is fine. */

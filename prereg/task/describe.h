@@ -3,7 +3,8 @@
  * once for every condition and stage (worker-protocol.md). Equal tasks are asked once.
  *
  * The answer is one tree, CONDITION -> STAGE -> object:
- *   {"metrics":[...],"facts":{...},"seconds":N,"params":{...}}    members absent when not reported
+ *   {"metrics":[...],"facts":{...},"seconds":N,"params":{...},"resolves":{...}}
+ *                                                                members absent when not reported
  *   null                                                          the worker does not describe
  * Only `check` and `lock` call this; with `--no-run` they do not.
  */

@@ -142,6 +142,7 @@ static const struct {
     {"params", is_object, "an object"},
     {"artifacts", all_strings, "an array of paths"},
     {"reads", are_lists, "an object of arrays of paths"},
+    {"resolves", is_object, "an object"},
 };
 
 /* The worker's own errors: {"key","why"}; the key names the parameter at fault. */

@@ -232,6 +232,12 @@ static void put_attempt(cJSON *task, const struct plan_program *p, const struct 
         json_push_string(resume, a->resume[i]);
     }
     json_put(task, "resume", resume);
+    if (a->accepts.folder != NULL) {
+        cJSON *accepts = json_object();
+        json_put_string(accepts, "folder", a->accepts.folder);
+        json_put_string(accepts, "sha256", a->accepts.sha256);
+        json_put(task, "accepts", accepts);
+    }
 }
 
 cJSON *task_json_build(const struct plan_program *p, const struct lock *lock,

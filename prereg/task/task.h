@@ -12,6 +12,13 @@
 #include "prereg/lock/lock.h"
 #include "prereg/program/program.h"
 
+/* What an attempt of a task that is another name of a work accepts: the attempt that did the work.
+ */
+struct task_accepts {
+    const char *folder; /* of that attempt; NULL: the task does its own work */
+    const char *sha256; /* of its result.json, as accepted */
+};
+
 /* One attempt, as its task.json shows it. All borrowed. */
 struct task_attempt {
     size_t cell;
@@ -26,6 +33,7 @@ struct task_attempt {
     size_t n_resume;
     int64_t memory_bytes; /* 0: no limit, the member is left out */
     int64_t deadline_ms;  /* 0: none, the member is left out */
+    struct task_accepts accepts;
 };
 
 /* The whole object; the caller deletes it. "params" are program_task_params() with the solved ones

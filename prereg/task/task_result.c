@@ -231,6 +231,46 @@ bool task_result_has_artifact(const cJSON *result, const char *hex)
     return false;
 }
 
+/* The members are compared one by one, so that the message can name the one that differs. */
+int task_result_check_same(const cJSON *result, const cJSON *work, const struct digest *accepted,
+                           struct err *err)
+{
+    const cJSON *of = NULL;
+    const char *hex = NULL;
+    struct digest stated;
+    if (json_get_object(result, "same_work", &of, err) != 0 ||
+        json_get_string(of, "sha256", &hex, err) != 0 || digest_from_hex(hex, &stated, err) != 0) {
+        return err_wrap(err, "it is another name of a work, and does not say so");
+    }
+    if (!digest_equal(&stated, accepted) ||
+        !json_equal(json_member(of, "attempt"), json_member(work, "attempt"))) {
+        return err_set(err, ERR_PROTOCOL, "it is of another result than that of its work");
+    }
+    for (const cJSON *list = result, *other = work; list != NULL; list = other, other = result) {
+        const cJSON *m;
+        cJSON_ArrayForEach(m, list)
+        {
+            if (strcmp(m->string, "attempt") != 0 && strcmp(m->string, "same_work") != 0 &&
+                !json_equal(m, json_member(other, m->string))) {
+                return err_set(err, ERR_PROTOCOL, "\"%.60s\" is not that of its work", m->string);
+            }
+        }
+        if (list == work) {
+            break;
+        }
+    }
+    return 0;
+}
+
+int task_result_check_own(const cJSON *result, struct err *err)
+{
+    return json_member(result, "same_work") == NULL
+               ? 0
+               : err_set(err, ERR_PROTOCOL,
+                         "it says that another task did its work, which the plan "
+                         "does not");
+}
+
 /* What the worker says it read of other stages. ERR_LOCK: not what the accepted result states. */
 static int check_inputs(const struct task_result *t, const cJSON *o, struct err *err)
 {

@@ -44,6 +44,14 @@ int task_result_read(const struct task_result *t, struct digest *digest, cJSON *
 /* Whether a result states an artifact of that digest. */
 bool task_result_has_artifact(const cJSON *result, const char *hex);
 
+/* For a task that is another name of a work: whether its result is that of the work, whose
+ * result.json was accepted with that digest, in all but "attempt", and says so in "same_work".
+ * ERR_PROTOCOL names what is not. */
+int task_result_check_same(const cJSON *result, const cJSON *work, const struct digest *accepted,
+                           struct err *err) MUST_CHECK;
+/* For any other task: ERR_PROTOCOL when its result says that another task did its work. */
+int task_result_check_own(const cJSON *result, struct err *err) MUST_CHECK;
+
 /* Whether the artifacts of a result are in the attempt's folder as it states them; ERR_PROTOCOL
  * names the one that is not. cache may be NULL: every one is read. */
 int task_result_check_artifacts(const cJSON *result, const char *folder, struct pin_cache *cache,

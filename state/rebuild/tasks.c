@@ -5,6 +5,7 @@
 #include "base/files/file.h"
 #include "base/json/json.h"
 #include "base/layout/layout.h"
+#include "prereg/program/same_work.h"
 #include "state/rebuild/internal.h"
 #include "state/store/apparatus.h"
 
@@ -91,6 +92,12 @@ static int check_dependencies(struct rebuilding *r, uint32_t task, struct err *e
     }
     for (size_t i = 0; i < s->n_after; i++) {
         enum task_state d = r->tasks[first + s->after[i]].state;
+        all_done = all_done && d == TASK_DONE;
+        dead = dead || d == TASK_BLOCKED || d == TASK_NEVER_RUN;
+    }
+    const size_t worker = program_worker_of(p, task);
+    if (worker != task) { /* an earlier task, so what its files show is known */
+        enum task_state d = r->tasks[worker].state;
         all_done = all_done && d == TASK_DONE;
         dead = dead || d == TASK_BLOCKED || d == TASK_NEVER_RUN;
     }

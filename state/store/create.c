@@ -6,6 +6,7 @@
 #include "base/files/file.h"
 #include "base/json/json.h"
 #include "base/layout/layout.h"
+#include "prereg/program/same_work.h"
 #include "state/store/apparatus.h"
 #include "state/store/internal.h"
 
@@ -91,10 +92,10 @@ static int insert_tasks(struct store *store, const struct plan_program *p, uint3
     int rc = sql_prepare(store->db, "INSERT INTO tasks(program, task, state) VALUES(?1,?2,?3)",
                          &stmt, err);
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        const struct plan_stage *s = &p->stages[i % p->n_stages];
         sql_bind_int(stmt, 1, no);
         sql_bind_int(stmt, 2, (int64_t)i);
-        sql_bind_text(stmt, 3, task_state_name(s->n_after == 0 ? TASK_READY : TASK_WAITING));
+        sql_bind_text(stmt, 3,
+                      task_state_name(program_task_waits(p, i) ? TASK_WAITING : TASK_READY));
         rc = sql_run(stmt, NULL, err);
     }
     (void)sqlite3_finalize(stmt);

@@ -23,7 +23,8 @@ static bool dependencies_done(const struct sim_program *p, uint32_t task)
             return false;
         }
     }
-    return true;
+    const uint32_t worker = sim_worker(p, task);
+    return worker == task || p->tasks[worker].row.state == TASK_DONE;
 }
 
 static bool dependency_dead(const struct sim_program *p, uint32_t task)
@@ -34,7 +35,8 @@ static bool dependency_dead(const struct sim_program *p, uint32_t task)
             return true;
         }
     }
-    return false;
+    const uint32_t worker = sim_worker(p, task);
+    return worker != task && dead_end(&p->tasks[worker].row);
 }
 
 /* A kill from outside is charged when it left the task where it was: idle is 0 only after progress.
@@ -173,6 +175,17 @@ static void check_end_row(struct sim *s, const struct sim_program *p, const stru
     check_budgets(s, p, row);
 }
 
+/* Whether the tasks of a cell may have been given up for one of the cell `lost`. */
+static bool is_tied(const struct sim_program *p, uint32_t cell, uint32_t lost)
+{
+    bool tied = cell == lost;
+    for (uint32_t s = 0; s < p->n_stages; s++) {
+        tied =
+            tied || sim_worker(p, cell * p->n_stages + s) == sim_worker(p, lost * p->n_stages + s);
+    }
+    return tied;
+}
+
 /* By the pause for failures; or in the row after the end of an attempt that was answered when such
  * a pause was lifted, with what comes later in its cell in the rows after that. */
 static bool may_revive(const struct sim_program *p, const struct sim_task *t,
@@ -182,7 +195,8 @@ static bool may_revive(const struct sim_program *p, const struct sim_task *t,
     bool ended = last->kind == ROW_ATTEMPT_ENDED && last->task == row->task;
     bool answered = t->row.n_attempts > 0 && t->row.n_attempts == t->answered;
     bool follows = last->kind == ROW_TASK_REVIVED && row->from == TASK_NEVER_RUN &&
-                   last->task < row->task && last->task / p->n_stages == row->task / p->n_stages;
+                   last->task < row->task &&
+                   is_tied(p, row->task / p->n_stages, last->task / p->n_stages);
     return (p->row.paused & PAUSE_FAILURES) != 0 || (ended && answered) || follows;
 }
 
@@ -243,7 +257,7 @@ static void take_accepted(struct sim_program *p, struct sim_task *t, const struc
     t->accepted = row->has_result ? t->current : t->accepted;
     if (row->has_result && row->task < p->n_grid) {
         p->n_accepted++;
-        p->stage_accepted[row->task % p->n_stages]++;
+        p->stage_accepted[sim_accepted_as(p, row->task)]++;
     }
 }
 
@@ -305,7 +319,7 @@ static void note_answered(struct sim_program *p, const struct program_row *now)
     bool lifted = (p->row.paused & PAUSE_FAILURES) != 0 && (now->paused & PAUSE_FAILURES) == 0;
     for (uint32_t i = 0; lifted && i < p->n_grid; i++) {
         const struct task_row *t = &p->tasks[i].row;
-        if (is_live(t) && p->stage_accepted[i % p->n_stages] == 0) {
+        if (is_live(t) && p->stage_accepted[sim_accepted_as(p, i)] == 0) {
             p->tasks[i].answered = t->n_attempts;
         }
     }
@@ -377,7 +391,7 @@ static void lose_end(struct sim_program *p, struct sim_task *t, const struct sta
         p->n_terminal--;
         p->n_counted_open += sim_stage_of(p, row->task)->counted;
         p->n_accepted--;
-        p->stage_accepted[row->task % p->n_stages]--;
+        p->stage_accepted[sim_accepted_as(p, row->task)]--;
     }
 }
 
@@ -544,7 +558,8 @@ static bool is_own_failure(const struct sim_task *t)
 static void check_failures(struct sim *s, const struct sim_program *p, uint32_t stage)
 {
     bool seen = p->row.unblinded && p->n_accepted > 0 && p->stages[stage].counted;
-    if (p->stage_accepted[stage] > 0 || p->row.failures_accepted || seen) {
+    if (p->stage_accepted[stage] + p->stage_accepted[SIM_STAGES_MAX + stage] > 0 ||
+        p->row.failures_accepted || seen) {
         return;
     }
     for (uint32_t i = stage; i < p->n_grid; i += p->n_stages) {

@@ -59,9 +59,24 @@ static inline struct sim_task *sim_task_at(struct sim *s, uint32_t program, uint
     return &s->programs[program - 1].tasks[task];
 }
 
+/* The task that does its work. */
+static inline uint32_t sim_worker(const struct sim_program *p, uint32_t task)
+{
+    return p->workers == NULL || task >= p->n_grid ? task : p->workers[task];
+}
+
 static inline const struct core_plan_stage *sim_stage_of(const struct sim_program *p, uint32_t task)
 {
+    if (sim_worker(p, task) != task) {
+        return &p->naming[task % p->n_stages];
+    }
     return task < p->n_grid ? &p->stages[task % p->n_stages] : &p->check_stages[task - p->n_grid];
+}
+
+/* Which count of accepted results is a task's. */
+static inline uint32_t sim_accepted_as(const struct sim_program *p, uint32_t task)
+{
+    return task % p->n_stages + (sim_worker(p, task) != task ? SIM_STAGES_MAX : 0);
 }
 
 static inline uint32_t sim_idle_max(const struct core_plan_stage *stage)

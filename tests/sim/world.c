@@ -195,6 +195,7 @@ static void add_program(struct sim *s, uint32_t no, bool fresh)
                                        .slots = p->slots,
                                        .priority = p->priority,
                                        .stages = p->stages,
+                                       .workers = p->workers,
                                        .apparatus = checks,
                                        .n_apparatus = p->n_checks};
     ev.added.tasks = fresh ? NULL : rows;
@@ -348,7 +349,8 @@ void sim_add_tasks(struct sim_program *p, uint32_t n_tasks)
         const struct core_plan_stage *st = sim_stage_of(p, i);
         struct sim_task *t = &p->tasks[i];
         *t = (struct sim_task){.current = UINT32_MAX, .accepted = UINT32_MAX};
-        task_row_init(&t->row, st->n_after == 0 ? TASK_READY : TASK_WAITING);
+        task_row_init(&t->row,
+                      st->n_after == 0 && sim_worker(p, i) == i ? TASK_READY : TASK_WAITING);
         t->durable = t->row;
         attempt_row_init(&t->attempt);
         t->durable_attempt = t->attempt;
@@ -365,6 +367,33 @@ static void draw_broken(struct sim *s, struct sim_program *p)
     p->broken = sim_chance(s, 300) ? (uint32_t)rng_below(&s->rng, p->n_stages) : p->n_stages;
     p->broken_by = HOW[rng_below(&s->rng, ARRAY_LEN(HOW))];
     p->n_repairs = (unsigned)sim_between(s, 0, 3);
+}
+
+/* In some programs cells are one work in their first stages: a stage comes after earlier ones, so
+ * those are listed with it. */
+static void draw_works(struct sim *s, struct sim_program *p)
+{
+    if (!sim_chance(s, 300)) {
+        return;
+    }
+    const uint32_t n = (uint32_t)sim_between(s, 1, (int64_t)p->n_stages);
+    p->workers = xcalloc(p->n_grid, sizeof(*p->workers));
+    for (uint32_t i = 0; i < p->n_stages; i++) {
+        p->naming[i] = (struct core_plan_stage){.after = p->stages[i].after,
+                                                .n_after = p->stages[i].n_after,
+                                                .counted = p->stages[i].counted,
+                                                .sealed = p->stages[i].sealed,
+                                                .threads = 1,
+                                                .crashes = p->stages[i].crashes,
+                                                .attempts = p->stages[i].attempts};
+    }
+    for (uint32_t c = 0; c < p->n_cells; c++) {
+        const uint32_t other = (uint32_t)rng_below(&s->rng, c + 1);
+        for (uint32_t i = 0; i < p->n_stages; i++) {
+            const uint32_t task = c * p->n_stages + i;
+            p->workers[task] = i < n && other < c ? p->workers[other * p->n_stages + i] : task;
+        }
+    }
 }
 
 static void plan(struct sim *s, struct sim_program *p, uint32_t n_tasks)
@@ -395,6 +424,7 @@ static void plan(struct sim *s, struct sim_program *p, uint32_t n_tasks)
             p->stages[p->after[i][d]].counted = true;
         }
     }
+    draw_works(s, p);
     draw_broken(s, p);
     amend_draw_checks(s, p);
     sim_add_tasks(p, p->n_grid + p->n_checks);
@@ -516,6 +546,7 @@ static void finish(struct sim *s)
     check_end(s);
     for (uint32_t i = 0; i < s->n_programs; i++) {
         free(s->programs[i].tasks);
+        free(s->programs[i].workers);
         journal_free(s->programs[i].journal);
     }
     free(s->programs);

@@ -95,6 +95,8 @@ struct sim_program {
     uint32_t n_tasks; /* with the checks, which lie behind the grid */
     struct core_plan_stage stages[SIM_STAGES_MAX];
     uint32_t after[SIM_STAGES_MAX][SIM_STAGES_MAX];
+    uint32_t *workers;                             /* of each task of the grid; NULL: itself */
+    struct core_plan_stage naming[SIM_STAGES_MAX]; /* of tasks that another one does the work of */
     uint32_t slots;
     int32_t priority;
     struct sim_task *tasks;
@@ -116,8 +118,8 @@ struct sim_program {
     uint32_t n_amended;
     uint32_t verdict_head; /* what the verdict that is being computed reads */
     unsigned n_mendings;
-    uint32_t n_accepted; /* results of the grid, ever */
-    uint32_t stage_accepted[SIM_STAGES_MAX];
+    uint32_t n_accepted;                         /* results of the grid, ever */
+    uint32_t stage_accepted[2 * SIM_STAGES_MAX]; /* of works, then of their other names */
     uint32_t broken; /* a stage of which every attempt meets broken_by, or n_stages */
     enum sim_fate broken_by;
     unsigned n_repairs; /* that many pauses for it until somebody finds out why; 0: nobody does */

@@ -3,8 +3,10 @@
  * of the mean over replicates, and spread is over the replicates' means; pooled figures are over
  * (setting, measure) pairs of the measures that count or cleared. A pair is left out as a whole if
  * one of its cells is excluded. A replicate that is a copy of another has no spread of its own: as
- * soon as one is among those that are left, spread and interval are unknown. Sums run in the
- * program's order, so equal records give equal bytes.
+ * soon as one is among those that are left, spread and interval are unknown. A difference within
+ * one work (equal_pairs.h) is exactly 0; a contrast of nothing else has no spread to estimate, and
+ * one of some such pairs keeps that of the others, since each replicate is first averaged over
+ * settings. Sums run in the program's order, so equal records give equal bytes.
  */
 #include <assert.h>
 #include <float.h>
@@ -13,6 +15,8 @@
 
 #include "base/math/elementary.h"
 #include "base/xalloc.h"
+#include "prereg/program/same_work.h"
+#include "truthtable/condition/equal_pairs.h"
 #include "truthtable/condition/stats.h"
 #include "truthtable/evaluate/evaluation.h"
 
@@ -235,7 +239,11 @@ struct condition_pair evaluation_pair(const struct table_evaluation *ev, size_t 
     }
     out.mean = sum_mean(&sum, "no pair is left");
     out.n = known ? number_point((double)sum.n) : number_range(0, (double)sum.n);
-    if (copy != NULL) {
+    if (conditions_are_equal(ev->rules->program, measure, a, b)) {
+        out.mean = out.mean.known ? number_point(0) : out.mean;
+        out.n = number_point(0);
+        out.se = number_unknown(EQUAL_WHY);
+    } else if (copy != NULL) {
         out.se = number_unknown(copy);
     } else if (!points || sum.n < 2) {
         out.se = number_unknown("fewer than two replicates with values");
@@ -276,8 +284,10 @@ static void take_marks(struct contrasting *ct, struct figure *f)
 /* The differences of every pair of cells of a contrast of two arms. */
 static void pair_plain(struct contrasting *ct, size_t contrast, size_t measure, struct pairs *out)
 {
+    const struct plan_program *p = ct->ev->rules->program;
     const struct layout *l = &ct->ev->rules->layout;
     const struct score *scores = scores_of(ct->ev, measure);
+    const size_t stage = p->measures[measure].stage;
     bool any = false;
     for (size_t s = 0; s < l->contrasts[contrast].n_settings; s++) {
         for (size_t r = 0; r < l->n_replicates; r++) {
@@ -285,6 +295,10 @@ static void pair_plain(struct contrasting *ct, size_t contrast, size_t measure, 
             size_t b = layout_pair_b(l, contrast, s, r);
             size_t i = s * l->n_replicates + r;
             out->d[i] = number_sub(scores[a].value, scores[b].value);
+            /* Of one work even a bound cancels. */
+            if (out->d[i].known && program_is_same_work(p, stage, a, b)) {
+                out->d[i] = number_point(0);
+            }
             out->excluded[i] = scores[a].excluded || scores[b].excluded;
             any = any || out->excluded[i];
             if (number_is_point(&out->d[i])) {
@@ -297,8 +311,7 @@ static void pair_plain(struct contrasting *ct, size_t contrast, size_t measure, 
         }
     }
     if (any) {
-        take_marks(ct,
-                   &ct->ev->per_measure[contrast * ct->ev->rules->program->n_measures + measure]);
+        take_marks(ct, &ct->ev->per_measure[contrast * p->n_measures + measure]);
     }
 }
 
@@ -576,6 +589,15 @@ static struct number count_replicates(const struct pairs *pairs, size_t n)
     return number_point((double)n);
 }
 
+/* Nothing was compared: no replicate has a difference of its own, and none has an error. */
+static void forget_spread(struct figure *f)
+{
+    f->fields[FIELD_N] = number_point(0);
+    for (size_t i = FIELD_SD; i <= FIELD_ITEM_HIGH; i++) {
+        f->fields[i] = number_unknown(EQUAL_WHY);
+    }
+}
+
 /* All fields of one contrast in one measure. A replicate's value is its mean over the settings that
  * it has. */
 static void figure_of_measure(struct contrasting *ct, size_t contrast, size_t measure)
@@ -612,6 +634,9 @@ static void figure_of_measure(struct contrasting *ct, size_t contrast, size_t me
     item_fields(ct->ev, contrast, measure, f);
     f->fields[FIELD_BF10] =
         bf10(&rules->prior_sds[contrast], f->fields[FIELD_MEAN], f->fields[FIELD_SE]);
+    if (contrast_is_equal(rules->program, &rules->layout, contrast, measure)) {
+        forget_spread(f);
+    }
     free(d);
 }
 

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "base/json/json.h"
+#include "prereg/program/same_work.h"
+#include "truthtable/condition/equal_pairs.h"
 
 /* null and "<key>_bounds" tell a range from a number. */
 void verdict_json_put_value(cJSON *obj, const char *key, const struct number *x)
@@ -317,6 +319,29 @@ static void note_items(const struct table_evaluation *ev, cJSON *notes)
     }
 }
 
+/* What ran once for several cells, and the comparisons that are none for it. */
+static void note_same_work(const struct table_evaluation *ev, cJSON *notes)
+{
+    const struct plan_program *p = ev->rules->program;
+    char text[256];
+    const size_t n = program_n_other_names(p);
+    if (n > 0) {
+        (void)snprintf(text, sizeof(text),
+                       "%zu of %zu tasks are another name of a work: its result is theirs, too", n,
+                       program_n_tasks(p));
+        json_push_string(notes, text);
+    }
+    for (size_t i = 0; n > 0 && i < p->n_contrasts * p->n_measures; i++) {
+        const size_t k = i / p->n_measures;
+        const size_t m = i % p->n_measures;
+        if (contrast_is_equal(p, &ev->rules->layout, k, m)) {
+            (void)snprintf(text, sizeof(text), "contrast %.80s in %.80s is 0 by construction",
+                           p->contrasts[k].name, p->measures[m].name);
+            json_push_string(notes, text);
+        }
+    }
+}
+
 #define COPIES_SHOWN 20
 
 /* First, because copies among the replicates change what everything else means. */
@@ -376,6 +401,7 @@ cJSON *verdict_json_notes(const struct table_evaluation *ev)
     assert(ev != NULL && ev->rules != NULL);
     cJSON *notes = json_array();
     note_copies(ev, notes);
+    note_same_work(ev, notes);
     note_items(ev, notes);
     note_counters(ev, notes);
     return notes;

@@ -6,13 +6,16 @@
  * equals that cell's score and a stage before it gave the same for another task (other parameters),
  * unless a stage between the two gave another result: what the score comes from is then not the
  * same, and the scores are equal by chance. Replicates that the plan itself gives the same tasks,
- * up to the measure's stage, are copies whatever came out, and need no artifact.
+ * up to the measure's stage, are copies whatever came out, and need no artifact. Cells of which the
+ * plan says that they are one work ([[same_work]]) are not copies: their replicates agree, so the
+ * spread over replicates is what it was.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json/json.h"
 #include "base/xalloc.h"
+#include "prereg/program/same_work.h"
 #include "truthtable/evidence/copy_search.h"
 #include "truthtable/evidence/measure_scores.h"
 #include "truthtable/evidence/task_params.h"
@@ -190,7 +193,7 @@ static void mark_later(struct table_reading *r, const struct evidence *e, size_t
         const size_t original = copy_search_find(search, c);
         if (original == INDEX_NONE) {
             copy_search_keep(search, c);
-        } else if (scores[c].copy == NULL) {
+        } else if (scores[c].copy == NULL && !program_is_same_work(p, stage, c, original)) {
             mark(r, p, scores, stage, (const size_t[2]){c, original}, arena);
         }
     }
@@ -211,7 +214,8 @@ static void mark_scores(struct table_reading *r, const struct evidence *e, size_
             mark_later(r, e, m, stage, twins, asked, before, arena);
         }
         for (size_t c = 0; c < p->n_cells && own == stage; c++) {
-            if (twins[c] != INDEX_NONE && scores[c].copy == NULL) {
+            if (twins[c] != INDEX_NONE && scores[c].copy == NULL &&
+                !program_is_same_work(p, stage, c, twins[c])) {
                 mark(r, p, scores, stage, (const size_t[2]){c, twins[c]}, arena);
             }
         }

@@ -7,6 +7,10 @@
 #include "truthtable/evidence/measure_scores.h"
 
 #include <assert.h>
+#include <stdlib.h>
+
+#include "base/xalloc.h"
+#include "prereg/program/same_work.h"
 
 /* Why a task has no values, in words: its end, its cause, the cause of the task it depended on, and
  * narrower limits. */
@@ -84,7 +88,30 @@ struct score score_read(const struct plan_measure *m, const struct evidence_valu
     return s;
 }
 
-/* Scores, then copies among them, then facts. */
+/* Records from elsewhere may give one work two scores: then neither is known. */
+static void compare_names(struct score *scores, const struct plan_program *p, size_t stage,
+                          struct arena *arena)
+{
+    bool *differ = xcalloc(p->n_cells, sizeof(*differ)); /* [cell that does the work] */
+    for (size_t c = 0; c < p->n_cells; c++) {
+        const size_t worker = program_worker_of(p, c * p->n_stages + stage) / p->n_stages;
+        const struct number *a = &scores[worker].value;
+        const struct number *b = &scores[c].value;
+        differ[worker] =
+            differ[worker] || (a->known && b->known && (a->lo != b->lo || a->hi != b->hi));
+    }
+    for (size_t c = 0; c < p->n_cells; c++) {
+        const size_t worker = program_worker_of(p, c * p->n_stages + stage) / p->n_stages;
+        if (differ[worker] && scores[c].value.known) {
+            scores[c].value = number_unknown(
+                arena_printf(arena, "%s is one work with other cells, and their records differ",
+                             p->cells[worker].name));
+        }
+    }
+    free(differ);
+}
+
+/* Scores, then what they say of each other, then facts. */
 void reading_of_evidence(struct table_reading *r, const struct evidence *e,
                          const struct rules *rules, const struct coverage *coverage,
                          struct arena *arena)
@@ -106,6 +133,9 @@ void reading_of_evidence(struct table_reading *r, const struct evidence *e,
             r->scores[i].value = number_unknown(end_reason(e, task, coverage, arena));
             r->scores[i].excluded = coverage->excluded[task];
         }
+    }
+    for (size_t m = 0; m < p->n_measures && p->workers != NULL; m++) {
+        compare_names(&r->scores[m * p->n_cells], p, p->measures[m].stage, arena);
     }
     r->n_copies = 0;
     mark_copies(r, e, arena);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json/json.h"
+#include "prereg/program/same_work.h"
 #include "truthtable/condition/stats.h"
 #include "truthtable/instruments/dispersion.h"
 #include "truthtable/instruments/instrument_work.h"
@@ -121,8 +122,9 @@ void instrument_margins(const struct work *w, cJSON *out)
                                    n_cleared, n, n_open, n_open == 1 ? "is" : "are"));
 }
 
-/* Over the cells of one condition, or all (INDEX_NONE). sd_binomial is what sampling of items alone
- * would give; it needs equal numbers of items. */
+/* Over the cells of one condition, or all (INDEX_NONE), where a work counts once, whatever its
+ * names. sd_binomial is what sampling of items alone would give; it needs equal numbers of items.
+ */
 static void put_dispersion(const struct work *w, cJSON *o, size_t m, size_t condition)
 {
     double *scores = arena_array(w->arena, w->p->n_cells, sizeof(*scores));
@@ -130,8 +132,10 @@ static void put_dispersion(const struct work *w, cJSON *o, size_t m, size_t cond
     size_t n = 0;
     for (size_t c = 0; c < w->p->n_cells; c++) {
         const struct score *s = work_score(w, m, c);
-        if ((condition == INDEX_NONE || w->p->cells[c].condition == condition) &&
-            number_is_point(&s->value)) {
+        const size_t task = c * w->p->n_stages + w->p->measures[m].stage;
+        const bool is_in = condition == INDEX_NONE ? program_worker_of(w->p, task) == task
+                                                   : w->p->cells[c].condition == condition;
+        if (is_in && number_is_point(&s->value)) {
             scores[n] = s->value.lo;
             items[n++] = s->has_n ? (double)s->n : (double)NAN;
         }

@@ -13,6 +13,7 @@
 #include "base/json/json.h"
 #include "base/layout/layout.h"
 #include "base/xalloc.h"
+#include "truthtable/condition/equal_pairs.h"
 #include "truthtable/instruments/instrument_work.h"
 #include "truthtable/instruments/items_error.h"
 #include "truthtable/instruments/items_table.h"
@@ -125,6 +126,9 @@ static const char *read_pairs(const struct items *it, size_t m, struct items_tab
     const struct layout *l = &it->w->ev->rules->layout;
     const struct plan_program *p = it->w->p;
     *n_pairs = 0;
+    if (contrast_is_equal(p, l, it->contrast, m)) {
+        return EQUAL_WHY;
+    }
     for (size_t i = 0; i < l->contrasts[it->contrast].n_settings * l->n_replicates; i++) {
         size_t s = i / l->n_replicates;
         size_t r = i % l->n_replicates;

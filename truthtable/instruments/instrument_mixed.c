@@ -11,6 +11,7 @@
 
 #include "base/json/json.h"
 #include "base/xalloc.h"
+#include "prereg/program/same_work.h"
 #include "truthtable/instruments/instrument_work.h"
 #include "truthtable/instruments/mixed.h"
 
@@ -155,9 +156,16 @@ static void make_columns(struct mixed_terms *m)
     }
 }
 
-/* Why a cell is dropped; NULL when it is a row. */
+/* Why a cell is dropped; NULL when it is a row. A work under several names is one row: a score that
+ * counted twice would make every error too small. */
 static const char *why_dropped(const struct mixed_terms *m, size_t response, size_t cell)
 {
+    const struct plan_program *p = m->w->p;
+    const size_t task = cell * p->n_stages + p->measures[response].stage;
+    const size_t worker = program_worker_of(p, task);
+    if (worker != task) {
+        return arena_printf(m->w->arena, "one work with %s", p->cells[worker / p->n_stages].name);
+    }
     const struct number *y = &work_score(m->w, response, cell)->value;
     /* The response first: without it the columns do not matter. */
     if (point_why(y) != NULL) {

@@ -102,6 +102,7 @@ struct confound_proof { /* of a column, where the program has [scope] */
 struct plan_proof { /* NaN: unknown */
     size_t n_cells;
     size_t n_tasks;
+    size_t n_other_names; /* tasks that accept the result of another ([[same_work]]) */
     double flops;
     double disk_bytes;
     double seconds; /* of all tasks, one after another */
@@ -152,6 +153,10 @@ void check_table_alone(const struct plan_program *p, struct diag *diag);
  * compile. Apart from check_run(), for it is about what runs: not about imported records, but about
  * an amendment, which may change the parameters that take a factor. */
 void check_factors(const struct plan_program *p, struct diag *diag);
+/* Holds [[same_work]] against what the tasks ask and what the workers say that it comes to;
+ * describe NULL: none was asked. Errors for what is not one work and for conditions that can never
+ * be known, a note for what could be declared. */
+void check_same_work(const struct plan_program *p, const cJSON *describe, struct diag *diag);
 
 /* Warns of floors that guessing may clear, and of a chance that contradicts what the workers
  * describe (the fact `chance`); describe may be NULL. */

@@ -12,6 +12,7 @@
 
 #include "base/files/digest.h"
 #include "base/xalloc.h"
+#include "prereg/program/same_work.h"
 #include "truthtable/condition/decision_rules.h"
 #include "truthtable/evidence/task_params.h"
 #include "truthtable/prove/check.h"
@@ -102,11 +103,22 @@ struct levels {
     size_t all_cell;
 };
 
+/* Whether the plan says that two cells are one work in the stages that count. */
+static bool is_declared(const struct reads *r, size_t a, size_t b)
+{
+    bool declared = true;
+    for (size_t s = 0; s < r->p->n_stages; s++) {
+        declared =
+            declared && (!stage_set_has(&r->stages, s) || program_is_same_work(r->p, s, a, b));
+    }
+    return declared;
+}
+
 /* Compares the levels at one setting of the other factors. Groups are only ever split: two levels
  * remain in one group if they are the same at every setting. */
 static void compare_at(const struct reads *r, size_t factor, size_t cell, struct levels *l)
 {
-    size_t stride = stride_of(r->p, factor);
+    const size_t stride = stride_of(r->p, factor);
     for (size_t i = 0; i < l->n; i++) {
         l->items[i].asked = asked_digest(r->p, &r->telling, cell + l->items[i].level * stride);
     }
@@ -118,7 +130,9 @@ static void compare_at(const struct reads *r, size_t factor, size_t cell, struct
         l->all_cell = cell;
     }
     for (size_t i = 1; i < l->n && !all && !l->some; i++) {
-        l->some = digest_equal(&l->items[i - 1].asked, &l->items[i].asked);
+        l->some = digest_equal(&l->items[i - 1].asked, &l->items[i].asked) &&
+                  !is_declared(r, cell + l->items[i - 1].level * stride,
+                               cell + l->items[i].level * stride);
         l->a = l->items[i - 1].level;
         l->b = l->items[i].level;
         l->cell = cell;
@@ -164,7 +178,7 @@ static void report_some(const struct reads *r, size_t factor, const struct level
     diag_add(r->diag, f->replicate ? DIAG_ERROR : DIAG_WARNING, f->place.line, f->place.column,
              "factor.%s: levels \"%s\" and \"%s\" are the same tasks where %s%s", f->name,
              f->levels[l->a].text, f->levels[l->b].text, setting.buf,
-             f->replicate ? ": such replicates have no spread" : "");
+             f->replicate ? ": such replicates have no spread" : ": [[same_work]] runs them once");
     strbuf_release(&setting);
 }
 

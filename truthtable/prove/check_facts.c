@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json/json.h"
+#include "prereg/program/same_work.h"
 #include "prereg/task/describe.h"
 #include "truthtable/condition/stats.h"
 #include "truthtable/prove/check_parts.h"
@@ -296,6 +297,13 @@ void check_fixed(struct check_report *r, const struct rules *rules, const cJSON 
     }
 }
 
+/* Of a condition: its cells accept the results of another's, which costs nothing. */
+static bool is_other_name(const struct plan_program *p, size_t condition, size_t stage)
+{
+    const size_t task = p->conditions[condition].first_cell * p->n_stages + stage;
+    return program_worker_of(p, task) != task;
+}
+
 /* Sums cost over conditions and multiplies by replicates, because workers describe conditions. One
  * unknown stage makes a sum unknown. */
 void check_plan(struct check_report *r, const cJSON *describe)
@@ -304,18 +312,26 @@ void check_plan(struct check_report *r, const cJSON *describe)
     double n_replicates =
         p->n_conditions > 0 ? (double)(p->n_cells / p->n_conditions) : (double)NAN;
     struct plan_proof *plan = &r->plan;
-    *plan = (struct plan_proof){.n_cells = p->n_cells, .n_tasks = program_n_tasks(p)};
+    *plan = (struct plan_proof){.n_cells = p->n_cells,
+                                .n_tasks = program_n_tasks(p),
+                                .n_other_names = program_n_other_names(p)};
     size_t model = model_stage(p, describe);
     for (size_t c = 0; c < p->n_conditions; c++) {
         const double *v = r->fixed[c].values;
+        const double n_models =
+            model != INDEX_NONE && is_other_name(p, c, model) ? 0 : n_replicates;
         /* One token forward and backward: flops_per_token is of training. */
-        plan->flops += n_replicates * v[FIXED_TOKENS] * v[FIXED_FLOPS_PER_TOKEN];
-        plan->disk_bytes +=
-            n_replicates *
-            (model == INDEX_NONE ? (double)NAN : fact_or_nan(describe, p, c, model, "disk_bytes"));
+        plan->flops += n_models == 0 ? 0 : n_models * v[FIXED_TOKENS] * v[FIXED_FLOPS_PER_TOKEN];
+        plan->disk_bytes += model == INDEX_NONE ? (double)NAN
+                            : n_models == 0
+                                ? 0
+                                : n_models * fact_or_nan(describe, p, c, model, "disk_bytes");
         for (size_t s = 0; s < p->n_stages; s++) {
             const cJSON *said = describe == NULL ? NULL : describe_find(describe, p, c, s);
             const cJSON *seconds = json_member(said, "seconds");
+            if (is_other_name(p, c, s)) {
+                continue;
+            }
             plan->seconds +=
                 cJSON_IsNumber(seconds) ? n_replicates * seconds->valuedouble : (double)NAN;
         }

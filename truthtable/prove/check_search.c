@@ -8,6 +8,7 @@
 
 #include "base/rng.h"
 #include "base/xalloc.h"
+#include "prereg/program/same_work.h"
 #include "truthtable/evaluate/evaluation.h"
 #include "truthtable/prove/check_parts.h"
 
@@ -138,6 +139,14 @@ static void place(double *scores, const struct plan_program *p, const struct pla
     }
 }
 
+/* Cells that are one work have one score. */
+static void tie(double *scores, const struct plan_program *p, size_t stage)
+{
+    for (size_t c = 0; c < p->n_cells && p->workers != NULL; c++) {
+        scores[c] = scores[program_worker_of(p, c * p->n_stages + stage) / p->n_stages];
+    }
+}
+
 /* The items behind a made-up proportion: what the plan says, else the one size or the other. The
  * generator is left alone, for trials must stay what they were. */
 static int64_t items_of(const struct plan_measure *m, uint64_t trial)
@@ -164,6 +173,7 @@ void search_make(struct table_reading *out, const struct rules *rules, uint64_t 
         memset(scores, 0, p->n_cells * sizeof(*scores));
         add_effects(scores, p, &rng, &sizes);
         place(scores, p, &p->measures[m], &rng, (enum clearing)rng_below(&rng, CLEARING_NR));
+        tie(scores, p, p->measures[m].stage);
         for (size_t c = 0; c < p->n_cells; c++) {
             struct score *s = &out->scores[m * p->n_cells + c];
             s->value = number_point(scores[c]);

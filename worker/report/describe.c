@@ -80,6 +80,17 @@ void description_param(struct description *d, const char *key, double value)
     json_put_number(d->params, key, value);
 }
 
+void description_resolves(struct description *d, const char *key, cJSON *value)
+{
+    cJSON *resolves = cJSON_GetObjectItemCaseSensitive(d->json, "resolves");
+
+    if (resolves == NULL) {
+        resolves = json_object();
+        json_put(d->json, "resolves", resolves);
+    }
+    json_put(resolves, key, value);
+}
+
 int description_print(struct description *d, const struct param_faults *faults, FILE *out,
                       struct err *err)
 {

@@ -31,6 +31,9 @@ void description_artifact(struct description *d, const char *path);
 void description_reads(struct description *d, const char *stage, const char *path);
 /* A solved parameter. */
 void description_param(struct description *d, const char *key, double value);
+/* What a parameter comes to, when parameters that are written differently may come to the same:
+ * tasks that agree in all others are then one work. Takes `value`. */
+void description_resolves(struct description *d, const char *key, cJSON *value);
 /* One line of JSON and a newline; faults become "errors". Returns 0, or ERR_IO. */
 int description_print(struct description *d, const struct param_faults *faults, FILE *out,
                       struct err *err) MUST_CHECK;

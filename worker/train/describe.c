@@ -8,6 +8,7 @@
 
 #include "base/files/file.h"
 #include "base/json/json.h"
+#include "base/xalloc.h"
 #include "worker/model/store.h"
 #include "worker/nn/gemm.h"
 #include "worker/report/describe.h"
@@ -69,6 +70,19 @@ static void describe_snapshots(const struct train_options *opt, struct descripti
     }
 }
 
+/* Contract, ratio and tokens matter to a run only by the steps that they come to. */
+static void resolve_horizon(const struct worker_task *task, const struct train_options *opt,
+                            struct description *d)
+{
+    static const char *const keys[] = {"contract", "ratio", "tokens"};
+    cJSON *horizon = json_copy(json_member(task->params, "horizon"));
+
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        cJSON_DeleteItemFromObjectCaseSensitive(horizon, keys[i]);
+    json_put_int(horizon, "steps", horizon_steps(&opt->horizon, &opt->model, opt->batch_tokens));
+    description_resolves(d, "horizon", horizon);
+}
+
 static void describe_facts(const struct worker_task *task, const struct train_options *opt,
                            const struct memory_need *need, struct description *d)
 {
@@ -90,6 +104,7 @@ static void describe_facts(const struct worker_task *task, const struct train_op
     }
     if (opt->has_target)
         describe_target(opt, d);
+    resolve_horizon(task, opt, d);
     description_fact(d, "memory_bytes", memory_most(need));
     description_fact(d, "memory_least_bytes", memory_least(need));
     description_fact(d, "disk_bytes", sizeof(real) * total * (3.0 * copies + models));

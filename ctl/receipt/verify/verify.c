@@ -254,6 +254,7 @@ int receipt_verify(const struct verify_spec *spec, struct verify_answer *out)
     history_release(&v.history);
     verify_inputs_release(&v);
     verify_items_release(&v);
+    verify_same_work_release(&v);
     free(v.places);
     lock_free(v.lock);
     program_free(v.judged);

@@ -53,6 +53,7 @@ struct verifying {
     struct place_of_result *places; /* per task */
     struct cell_artifacts artifacts;
     struct receipt_items items;
+    cJSON **works; /* per task: results that later tasks are another name of; NULL: none */
     struct plan_program *judged; /* with which the verdict was computed; NULL: that is `program` */
     bool has_evidence;
     struct evidence evidence;
@@ -94,6 +95,9 @@ int verify_instruments(struct verifying *v) MUST_CHECK;
 /* The member "items" of the answer. */
 cJSON *verify_items_json(const struct verifying *v);
 
+/* Checks that the result of another name of a work is that of the work. Likewise in order. */
+int verify_same_work(struct verifying *v, size_t task, const cJSON *result) MUST_CHECK;
+void verify_same_work_release(struct verifying *v);
 int verify_verdict(struct verifying *v) MUST_CHECK;    /* and coverage */
 int verify_provenance(struct verifying *v) MUST_CHECK; /* and environment, apparatus, instruments */
 int verify_reruns(struct verifying *v) MUST_CHECK;     /* rerun files, and what they claim */

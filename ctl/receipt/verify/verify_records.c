@@ -72,6 +72,7 @@ static int take_result(struct verifying *v, size_t task, const char *text, struc
     }
     keep_place(v, task, *result);
     int rc = verify_inputs(v, task, *result);
+    rc = rc == 0 ? verify_same_work(v, task, *result) : rc;
     return rc == 0 ? verify_items(v, task, *result) : rc;
 }
 

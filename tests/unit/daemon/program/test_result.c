@@ -224,6 +224,78 @@ static void test_inputs(void **state)
     free(folder);
 }
 
+/* Another name of a work has the work's result, and says so; no other task does. */
+static void test_same_work(void **state)
+{
+    static const char work[] =
+        "{\"protocol\":1,\"attempt\":\"w\",\"metrics\":{\"acc\":{\"value\":0.5,\"n\":10}}}\n";
+    static char name[] = "arm=a,seed=1/quiz";
+    const struct fixture *f = *state;
+    char *folder = path_join(f->folder, "work");
+    char hex[DIGEST_HEX_SIZE];
+    struct err err;
+    assert_int_equal(dir_make(folder, 0700, &err), 0);
+    free(scratch_write(folder, LAYOUT_RESULT, work, 0700));
+    struct accepted of = {.stage = "quiz",
+                          .task = name,
+                          .folder = folder,
+                          .digest = digest_bytes(work, strlen(work))};
+    const struct accepted_list names = {.items = &of, .n = 1, .has_work = true};
+    const struct accepted_list own = {.items = &of};
+    digest_hex(&of.digest, hex);
+    const struct {
+        const char *metrics;
+        const char *attempt; /* that it names; NULL: none */
+        const char *sha256;
+        const struct accepted_list *inputs;
+        const char *why; /* "": valid */
+    } cases[] = {
+        {"{\"acc\":{\"n\":10,\"value\":0.5}}", "w", hex, &names, ""},
+        {"{\"acc\":{\"value\":0.6,\"n\":10}}", "w", hex, &names, "\"metrics\" is not that"},
+        {"{\"acc\":{\"value\":0.5,\"n\":10}},\"facts\":{}", "w", hex, &names, "\"facts\""},
+        {"{\"acc\":{\"value\":0.5,\"n\":10}}", "v", hex, &names, "of another result"},
+        {"{\"acc\":{\"value\":0.5,\"n\":10}}", "w", OTHER, &names, "of another result"},
+        {"{\"acc\":{\"value\":0.5,\"n\":10}}", NULL, NULL, &names, "does not say so"},
+        {"{\"acc\":{\"value\":0.5,\"n\":10}}", "w", hex, &own, "which the plan does not"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%zu", i);
+        struct result_check c;
+        const struct result_source source = {.program = f->program,
+                                             .lock = f->lock,
+                                             .inputs = cases[i].inputs,
+                                             .folder = f->attempt,
+                                             .attempt = ID};
+        char *same = cases[i].attempt == NULL
+                         ? xstrdup("")
+                         : xasprintf(",\"same_work\":{\"attempt\":\"%s\",\"sha256\":\"%s\"}",
+                                     cases[i].attempt, cases[i].sha256);
+        char *text = xasprintf(HEAD "\"metrics\":%s%s}", cases[i].metrics, same);
+        free(scratch_write(f->attempt, LAYOUT_RESULT, text, 0700));
+        result_verify(&source, &c);
+        assert_int_equal(c.verdict, cases[i].why[0] == '\0' ? RESULT_VALID : RESULT_BAD);
+        if (strstr(c.why, cases[i].why) == NULL) {
+            fail_msg("expected \"%s\", found \"%s\"", cases[i].why, c.why);
+        }
+        cJSON_Delete(c.json);
+        free(text);
+        free(same);
+    }
+    /* a work that is gone proves nothing of its names */
+    char *path = path_join(folder, LAYOUT_RESULT);
+    struct result_check c;
+    const struct result_source source = {.program = f->program,
+                                         .lock = f->lock,
+                                         .inputs = &names,
+                                         .folder = f->attempt,
+                                         .attempt = ID};
+    assert_int_equal(unlink(path), 0);
+    result_verify(&source, &c);
+    assert_true(c.unread);
+    free(path);
+    free(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +303,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_link_is_no_result, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_accepted_stays_as_it_was, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_inputs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_same_work, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
