@@ -1,6 +1,6 @@
 /*
  * Links the files of a result into this attempt, then writes the result: like any worker's, it
- * comes last and whole, so an attempt that dies on the way leaves none and is made again. Nothing
+ * comes last and whole, so an attempt that dies on the way leaves none and is repeated. Nothing
  * here decides what is accepted; the daemon compares the two results afterwards.
  */
 #include "daemon/shim/accept.h"

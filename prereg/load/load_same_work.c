@@ -105,7 +105,7 @@ static void load_entry(struct load *l, const struct toml_node *t)
     load_check_keys(l, t, keys, ARRAY_LEN(keys));
     e->factor = load_across(l, t);
     if (e->factor == INDEX_NONE) {
-        return; /* what follows is said relative to it */
+        return; /* what follows is relative to it */
     }
     load_same_levels(l, e, t);
     const struct toml_node *where = load_member(l, t, "where", TOML_TABLE);

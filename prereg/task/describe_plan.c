@@ -1,7 +1,7 @@
 /*
  * Checks of a whole plan against what all workers said of their tasks: that what a stage will read
- * is left by the stage it names, and that a target is looked for as often in both arms of a
- * contrast. They read answers alone and ask nobody.
+ * is left by the stage it names, and that a target is checked as often in both arms of a
+ * contrast. They read answers alone and ask no worker.
  */
 #include <string.h>
 
@@ -106,7 +106,7 @@ static size_t partner(const struct plan_program *p, const struct plan_contrast *
     return index;
 }
 
-/* The first pair of cells whose targets are looked for at another interval. */
+/* The first pair of cells whose targets are checked at another interval. */
 static void check_resolution(const struct plan_program *p, const cJSON *json, size_t stage,
                              const struct plan_contrast *k, struct diag *diag)
 {

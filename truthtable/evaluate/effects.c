@@ -109,7 +109,7 @@ static void gather_members(struct gathering *g, size_t contrast)
     }
 }
 
-/* A trend is one figure, whichever of its fields a condition reads: its slope stands for it. */
+/* A trend is one figure, whichever of its fields a condition reads: its slope represents it. */
 static void gather_trend(struct gathering *g, const struct cond *c)
 {
     struct cond *whole = arena_alloc(g->ev->arena, sizeof(*whole));

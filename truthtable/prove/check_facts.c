@@ -180,7 +180,7 @@ static void spread_add(struct ratio_spread *s, double a, double b)
 enum { LIST_EQUAL, LIST_DIFFER, LIST_UNKNOWN, LIST_NR };
 
 /* Names the column in the list where it belongs: equal, equal within a little, different, or not
- * known everywhere. Returns which. Workers that say nothing of repeats need not be told so. */
+ * known everywhere. Returns which. Workers that say nothing of repeats need not hear of it. */
 static int list_column(const struct ratio_spread *s, size_t column, struct strbuf lists[LIST_NR])
 {
     int list = LIST_DIFFER;

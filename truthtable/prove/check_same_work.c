@@ -19,7 +19,7 @@
 #include "truthtable/condition/equal_pairs.h"
 #include "truthtable/prove/check.h"
 
-/* Conditions of a plan in which what could be declared is looked for: each is resolved. */
+/* Conditions of a plan that are searched for what could be declared: each is resolved. */
 #define SUGGEST_MAX ((size_t)1024)
 
 struct works_compared {

@@ -26,7 +26,7 @@ static const char *const VALUE_NAMES[ROUTER_COURSE_VALUES] = {
 };
 
 /* Where each quantity is in a line; INDEX_NONE: nowhere. */
-struct columns {
+struct csv_columns {
     size_t step;
     size_t layer;
     size_t values[ROUTER_COURSE_VALUES];
@@ -57,7 +57,7 @@ static bool is_next_share(const char *name, size_t n)
 }
 
 /* Takes note of what column i is. */
-static int see_column(struct columns *c, const char *name, size_t i, struct err *err)
+static int see_column(struct csv_columns *c, const char *name, size_t i, struct err *err)
 {
     if (strcmp(name, "step") == 0) {
         c->step = i;
@@ -76,10 +76,10 @@ static int see_column(struct columns *c, const char *name, size_t i, struct err 
     return 0;
 }
 
-static int read_head(char *line, struct columns *c, struct err *err)
+static int read_head(char *line, struct csv_columns *c, struct err *err)
 {
     size_t i = 0;
-    *c = (struct columns){.step = INDEX_NONE, .layer = INDEX_NONE, .first_share = INDEX_NONE};
+    *c = (struct csv_columns){.step = INDEX_NONE, .layer = INDEX_NONE, .first_share = INDEX_NONE};
     for (size_t k = 0; k < ROUTER_COURSE_VALUES; k++) {
         c->values[k] = INDEX_NONE;
     }
@@ -107,8 +107,8 @@ struct sample_line {
 };
 
 /* An empty field is a value that is not known, and no share is. */
-static int read_field(const struct columns *c, struct sample_line *out, const char *field, size_t i,
-                      struct err *err)
+static int read_field(const struct csv_columns *c, struct sample_line *out, const char *field,
+                      size_t i, struct err *err)
 {
     double v = (double)NAN;
     int rc = field[0] == '\0' ? 0 : text_to_double(field, &v, err);
@@ -131,7 +131,8 @@ static int read_field(const struct columns *c, struct sample_line *out, const ch
     return 0;
 }
 
-static int read_line(const struct columns *c, char *line, struct sample_line *out, struct err *err)
+static int read_line(const struct csv_columns *c, char *line, struct sample_line *out,
+                     struct err *err)
 {
     *out = (struct sample_line){.step = (double)NAN, .layer = (double)NAN, .shares = out->shares};
     for (size_t k = 0; k < ROUTER_COURSE_VALUES; k++) {
@@ -156,7 +157,7 @@ static int read_line(const struct columns *c, char *line, struct sample_line *ou
 /* A course while it grows. */
 struct growth {
     struct router_course *c;
-    struct columns columns;
+    struct csv_columns columns;
     size_t n_lines; /* of layers, so far */
     size_t cap_lines;
     size_t cap_samples;

@@ -61,7 +61,8 @@ struct run_objective {
     double z;
     double share; /* of the whole batch that this pass is: scales every gradient */
     struct run_noise noise;
-    double capacity_factor; /* an expert takes up to this times an even share of the pass; 0: all */
+    double
+        capacity_factor; /* an expert takes at most this times an even share of the pass; 0: all */
 };
 
 /* What a pass measured; layers' means for the routers' losses. */

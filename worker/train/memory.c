@@ -20,7 +20,7 @@
 #define THREAD_BYTES    0x1p24 /* BLAS's buffers of each further one */
 #define BYTES_PER_TOKEN 4.0    /* of text, in a trained vocabulary: a low guess of its tokens */
 
-/* What a corpus takes in tokens, file by file. */
+/* The size of a corpus in tokens, file by file. */
 struct token_count {
     bool bytes; /* each is a token */
     double tokens;

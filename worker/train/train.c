@@ -297,7 +297,7 @@ static int write_run(struct training_attempt *a, struct err *err)
     return rc;
 }
 
-/* What is left behind of this very step, before it is evaluated. */
+/* Leaves what belongs to this very step, before it is evaluated. */
 static int keep_state(struct training_attempt *a, struct err *err)
 {
     int rc = 0;

@@ -1,7 +1,7 @@
 /* Whether a receipt has the reviewers' signatures that [release] of its plan requires. A role is
  * filled by an allowed signer in the role's own namespace, and each role by another key: one
- * reviewer is not three. A release that is not complete is no fault of the receipt, which has to be
- * verified before anyone can sign it. */
+ * reviewer is not three. A release that is not complete is not a fault of the receipt, which has to
+ * be verified before anyone can sign it. */
 #include <string.h>
 
 #include "base/json/json.h"

@@ -51,7 +51,7 @@ static void add_one(struct doc *d, const cJSON *instrument, struct doc_list *lis
     if (why != NULL) {
         doc_point(d, list, "The instrument %s is undetermined: %s.", name, why);
     } else if (strcmp(kind, "course") == 0 && member_text(instrument, "course") == NULL) {
-        doc_point(d, list, "Nothing is said of the course %s: %s.", name,
+        doc_point(d, list, "The course %s is undetermined: %s.", name,
                   words_member(member(instrument, "slope"), "why"));
     } else if (strcmp(kind, "router") == 0 && member_number(instrument, "not_done") > 0) {
         doc_point(d, list, "The instrument %s leaves out %s of the cells: their %s is not done.",

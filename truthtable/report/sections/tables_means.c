@@ -15,7 +15,7 @@
 
 #define ROWS_MAX 2000 /* more are for `preregctl report --csv` */
 
-/* "1.5788 ± 0.0020": a mean is no difference and has no sign. */
+/* "1.5788 ± 0.0020": a mean is not a difference and has no sign. */
 static void mean_cell(const struct doc_slot *s)
 {
     const double mean = member_number(json_of(s), "mean");

@@ -21,7 +21,7 @@ cJSON *earlier_run_identity(const struct worker_task *task, const struct train_o
                             const struct train_data *data);
 
 /* Compares the earlier run's parameters with this one's, and its step with this one's end; every
- * difference becomes a fault. Sets opt->first_step. Reads no data. An error when there is no run to
+ * difference becomes a fault. Sets opt->first_step. Reads no data. An error without a run to
  * read. Does nothing without init.run. */
 int earlier_run_check(const struct worker_task *task, struct train_options *opt,
                       struct param_faults *faults, struct err *err) MUST_CHECK;

@@ -16,11 +16,11 @@
 bool snapshot_is_due(const struct trainer *t);
 /* Writes all that are due, and notes their digests in the trainer. */
 int snapshot_write(struct trainer *t, struct err *err) MUST_CHECK;
-/* Takes over every snapshot of opt that the checkpoint in `folder` has. ERR_CORRUPT: one is not
+/* Adopts every snapshot of opt that the checkpoint in `folder` has. ERR_CORRUPT: one is not
  * whole in any earlier attempt. */
 int snapshot_adopt(const struct worker_task *task, const struct train_options *opt,
                    const char *folder, struct err *err) MUST_CHECK;
-/* Names those that were written or taken over. */
+/* Names those that were written or adopted. */
 int snapshot_artifacts(const struct trainer *t, struct worker_result *r,
                        struct err *err) MUST_CHECK;
 

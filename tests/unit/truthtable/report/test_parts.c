@@ -119,7 +119,7 @@ static void test_every_kind_of_instrument_is_shown(void **state)
         "Course of a gap over the run \xc2\xb7 course_active</h3>",
         "active: dense_active \xe2\x88\x92 moe",
         "0.333 [0.259, 0.396]",
-        "Nothing is said of the course course_total: at_10: the record is missing.",
+        "The course course_total is undetermined: at_10: the record is missing.",
         "Its curve is in the figure of the course course_active",
         "<polygon class=\"spread\"",
         ("(\xe2\x88\x92"
