@@ -351,6 +351,24 @@ static void cut_for_try(const struct worker_task *task, struct train_options *op
     opt->tried_work = train_options_work(opt);
 }
 
+/* Names that other trainers have, with what to do here. */
+static void refuse_foreign(struct params *p)
+{
+    static const struct {
+        const char *key;
+        const char *why;
+    } foreign[] = {
+        {"dropout",
+         "not supported: its masks would differ between the arms that a plan compares, and "
+         "runs of a few passes over their data do not need it; use weight_decay"},
+        {"weight_tying", "is called tie_embeddings (true by default)"},
+    };
+
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+        if (params_has(p, foreign[i].key))
+            params_fault(p, foreign[i].key, "%s", foreign[i].why);
+}
+
 void train_options_read(const struct worker_task *task, struct train_options *opt,
                         struct param_faults *faults)
 {
@@ -371,6 +389,7 @@ void train_options_read(const struct worker_task *task, struct train_options *op
     read_router(&p, opt);
     read_evaluation(&p, opt);
     match_read(&p, task, opt);
+    refuse_foreign(&p);
     bool values_hold = faults->n == 0;
     params_finish(&p);
     if (values_hold)

@@ -53,80 +53,81 @@ static struct worker_task patched_task(const char *patch, const char *peers)
     return t;
 }
 
+static const struct {
+    const char *patch, *key, *why;
+} FAULTS[] = {
+    {"{'heads':3}", "heads", "does not divide width"},
+    {"{'heads':32}", "heads", "even"},
+    {"{'heads':4,'kv_heads':3}", "kv_heads", "does not divide"},
+    {"{'layers':null}", "layers", "required"},
+    {"{'width':2.5}", "width", "whole number"},
+    {"{'layers':0}", "layers", "not in"},
+    {"{'ffn':null}", "ffn", "required"},
+    {"{'laers':2}", "laers", "did you mean \"layers\""},
+    {"{'zzzzzzzz':2}", "zzzzzzzz", "unknown parameter"},
+    {"{'seed':-1}", "seed", "not in"},
+    {"{'lr':'fast'}", "lr", "expected a number"},
+    {"{'horizon':{'contract':'fixed','tokens':100}}", "horizon", "less than one step"},
+    {"{'horizon':{'contract':'fixd','tokens':1000}}", "horizon.contract", "not one of"},
+    {"{'horizon':{'contract':'total','tokens':1000}}", "horizon.ratio", "required"},
+    {"{'horizon':{'contract':'fixed','tokens':1000,'ratio':2}}", "horizon.ratio", "does not go"},
+    {"{'horizon':{'contract':'fixed'}}", "horizon.tokens", "required"},
+    {"{'horizon':{'contract':'fixed','token':1000}}", "horizon.token", "did you mean \"tokens\""},
+    {"{'horizon':7}", "horizon", "expected a table"},
+    {"{'schedule':{'kind':'linear'}}", "schedule.kind", "not one of cosine, wsd, constant"},
+    {"{'schedule':{'kind':'wsd','warmup':0.5,'decay':0.6}}", "schedule.decay", "exceed"},
+    {"{'schedule':{'decay':0.6}}", "schedule.decay", "wsd"},
+    {"{'batch_tokens':500}", "batch_tokens", "multiple of context"},
+    {"{'mix':{'a':0.5}}", "mix", "sum to 0.5"},
+    {"{'mix':{'a':-1}}", "mix", "positive"},
+    {"{'mix':{'nothing':1}}", "mix", "not one of the program's data"},
+    {"{'mix':null}", "mix", "required"},
+    {"{'data':'a'}", "mix", "excludes"},
+    {"{'vocab':200}", "vocab", "under the 257"},
+    {"{'tokenizer':'tok'}", "vocab", "required"},
+    {"{'tokenizer':'other','vocab':300}", "tokenizer", "not one of"},
+    {"{'experts':4,'top_k':5,'expert_ffn':8,'ffn':null}", "top_k", "5 of 4"},
+    {"{'experts':4,'top_k':2,'ffn':null}", "expert_ffn", "required"},
+    {"{'experts':4,'expert_ffn':8,'ffn':null}", "top_k", "required"},
+    {"{'experts':4,'top_k':2,'expert_ffn':8,'dense_layers':2}", "dense_layers", "no mixture"},
+    {"{'top_k':2}", "experts", "required with"},
+    {"{'balance_loss':0.01}", "balance_loss", "needs experts"},
+    {"{'capacity_factor':1.25}", "capacity_factor", "needs experts"},
+    {"{'dropout':0.1}", "dropout", "use weight_decay"},
+    {"{'weight_tying':true}", "weight_tying", "tie_embeddings"},
+    {"{'marks':[0.5,0.2]}", "marks", "rising"},
+    {"{'marks':[0]}", "marks", "rising"},
+    {"{'stop_at_target':true}", "stop_at_target", "needs target_loss"},
+    {"{'products':'mkl'}", "products", "not one of fixed, openblas"},
+    {"{'precision':'float16'}", "precision", "not one of float32, bfloat16"},
+    {"{'precision':'bfloat16','products':'openblas'}", "precision", "needs products = "},
+    {"{'match':{'to':'moe','on':'active'},'ffn':null}", "match", "no other level"},
+    {"{'match':{'to':'moe','on':'size'},'ffn':null}", "match.on", "not one of"},
+    {"{'layers':1048576}", "layers", "not in"},
+    {"{'width':131072,'layers':1024,'ffn':1048576}", "layers", "parameters; at most"},
+    {"{'experts':2,'top_k':1,'shared':1024,'expert_ffn':32768,'ffn':null}", "shared", "over"},
+    {"{'batch_tokens':1099511627776,'micro_batch':17179869184,'horizon':{'contract':'fixed',"
+     "'tokens':1099511627776}}",
+     "micro_batch", "a pass takes at most 1048576"},
+    {"{'layers':1,'context':1,'batch_tokens':1,'vocab':1048576,'width':131072,"
+     "'horizon':{'contract':'total','ratio':1e9}}",
+     "horizon", "9007199254740992 steps"},
+};
+
 static void test_faults(void **state)
 {
     (void)state;
-    static const struct {
-        const char *patch, *key, *why;
-    } cases[] = {
-        {"{'heads':3}", "heads", "does not divide width"},
-        {"{'heads':32}", "heads", "even"},
-        {"{'heads':4,'kv_heads':3}", "kv_heads", "does not divide"},
-        {"{'layers':null}", "layers", "required"},
-        {"{'width':2.5}", "width", "whole number"},
-        {"{'layers':0}", "layers", "not in"},
-        {"{'ffn':null}", "ffn", "required"},
-        {"{'laers':2}", "laers", "did you mean \"layers\""},
-        {"{'zzzzzzzz':2}", "zzzzzzzz", "unknown parameter"},
-        {"{'seed':-1}", "seed", "not in"},
-        {"{'lr':'fast'}", "lr", "expected a number"},
-        {"{'horizon':{'contract':'fixed','tokens':100}}", "horizon", "less than one step"},
-        {"{'horizon':{'contract':'fixd','tokens':1000}}", "horizon.contract", "not one of"},
-        {"{'horizon':{'contract':'total','tokens':1000}}", "horizon.ratio", "required"},
-        {"{'horizon':{'contract':'fixed','tokens':1000,'ratio':2}}", "horizon.ratio",
-         "does not go"},
-        {"{'horizon':{'contract':'fixed'}}", "horizon.tokens", "required"},
-        {"{'horizon':{'contract':'fixed','token':1000}}", "horizon.token",
-         "did you mean \"tokens\""},
-        {"{'horizon':7}", "horizon", "expected a table"},
-        {"{'schedule':{'kind':'linear'}}", "schedule.kind", "not one of cosine, wsd, constant"},
-        {"{'schedule':{'kind':'wsd','warmup':0.5,'decay':0.6}}", "schedule.decay", "exceed"},
-        {"{'schedule':{'decay':0.6}}", "schedule.decay", "wsd"},
-        {"{'batch_tokens':500}", "batch_tokens", "multiple of context"},
-        {"{'mix':{'a':0.5}}", "mix", "sum to 0.5"},
-        {"{'mix':{'a':-1}}", "mix", "positive"},
-        {"{'mix':{'nothing':1}}", "mix", "not one of the program's data"},
-        {"{'mix':null}", "mix", "required"},
-        {"{'data':'a'}", "mix", "excludes"},
-        {"{'vocab':200}", "vocab", "under the 257"},
-        {"{'tokenizer':'tok'}", "vocab", "required"},
-        {"{'tokenizer':'other','vocab':300}", "tokenizer", "not one of"},
-        {"{'experts':4,'top_k':5,'expert_ffn':8,'ffn':null}", "top_k", "5 of 4"},
-        {"{'experts':4,'top_k':2,'ffn':null}", "expert_ffn", "required"},
-        {"{'experts':4,'expert_ffn':8,'ffn':null}", "top_k", "required"},
-        {"{'experts':4,'top_k':2,'expert_ffn':8,'dense_layers':2}", "dense_layers", "no mixture"},
-        {"{'top_k':2}", "experts", "required with"},
-        {"{'balance_loss':0.01}", "balance_loss", "needs experts"},
-        {"{'capacity_factor':1.25}", "capacity_factor", "needs experts"},
-        {"{'marks':[0.5,0.2]}", "marks", "rising"},
-        {"{'marks':[0]}", "marks", "rising"},
-        {"{'stop_at_target':true}", "stop_at_target", "needs target_loss"},
-        {"{'products':'mkl'}", "products", "not one of fixed, openblas"},
-        {"{'precision':'float16'}", "precision", "not one of float32, bfloat16"},
-        {"{'precision':'bfloat16','products':'openblas'}", "precision", "needs products = "},
-        {"{'match':{'to':'moe','on':'active'},'ffn':null}", "match", "no other level"},
-        {"{'match':{'to':'moe','on':'size'},'ffn':null}", "match.on", "not one of"},
-        {"{'layers':1048576}", "layers", "not in"},
-        {"{'width':131072,'layers':1024,'ffn':1048576}", "layers", "parameters; at most"},
-        {"{'experts':2,'top_k':1,'shared':1024,'expert_ffn':32768,'ffn':null}", "shared", "over"},
-        {"{'batch_tokens':1099511627776,'micro_batch':17179869184,'horizon':{'contract':'fixed',"
-         "'tokens':1099511627776}}",
-         "micro_batch", "a pass takes at most 1048576"},
-        {"{'layers':1,'context':1,'batch_tokens':1,'vocab':1048576,'width':131072,"
-         "'horizon':{'contract':'total','ratio':1e9}}",
-         "horizon", "9007199254740992 steps"},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(FAULTS); i++) {
         struct param_faults faults = {0};
         struct train_options opt;
-        struct worker_task t = patched_task(cases[i].patch, NULL);
+        struct worker_task t = patched_task(FAULTS[i].patch, NULL);
         train_options_read(&t, &opt, &faults);
         bool found = false;
         for (size_t j = 0; j < faults.n && !found; j++)
-            found = strcmp(faults.items[j].key, cases[i].key) == 0 &&
-                    strstr(faults.items[j].why, cases[i].why) != NULL;
+            found = strcmp(faults.items[j].key, FAULTS[i].key) == 0 &&
+                    strstr(faults.items[j].why, FAULTS[i].why) != NULL;
         if (!found)
-            fail_msg("%s: %zu faults, first %s: %s", cases[i].patch, faults.n,
+            fail_msg("%s: %zu faults, first %s: %s", FAULTS[i].patch, faults.n,
                      faults.n > 0 ? faults.items[0].key : "-",
                      faults.n > 0 ? faults.items[0].why : "-");
         param_faults_release(&faults);
