@@ -18,6 +18,7 @@
 #include "ctl/ask.h"
 #include "prereg/lock/imported.h"
 #include "prereg/program/verdict_kind.h"
+#include "prereg/program/verdict_tables.h"
 #include "state/store/run_history.h"
 
 #define TAIL_BYTES 65536 /* of a journal: few rows follow a removal */
@@ -216,6 +217,7 @@ int local_verdict(const struct local_program *p, cJSON **answer, struct err *err
     json_put(o, "runs", runs == NULL ? cJSON_CreateNull() : runs);
     if (rc == 0) {
         json_put(o, "verdict", verdict);
+        verdict_tables_put(o);
         *answer = o;
     } else {
         cJSON_Delete(o);

@@ -8,7 +8,6 @@
 
 #include "base/json/json.h"
 #include "base/layout/layout.h"
-#include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 #include "ctl/local_answers.h"
@@ -52,33 +51,6 @@ static int read_files(const struct ctl_options *o, cJSON **answer, struct err *e
     return rc;
 }
 
-/* The tables of means and ranks, as the report has them; null where there is none to read. */
-static void add_tables(cJSON *answer)
-{
-    static const char *const tables[] = {"means", "ranks"};
-    const char *verdict = answer_text(answer, "path", NULL);
-    struct strbuf path = STRBUF_INIT;
-    struct err ignored = {0};
-    cJSON *instruments = NULL;
-    if (verdict != NULL && strrchr(verdict, '/') != NULL) {
-        strbuf_addf(&path, "%.*s/%s", (int)(strrchr(verdict, '/') - verdict), verdict,
-                    LAYOUT_INSTRUMENTS);
-        if (json_read_file(path.buf, LAYOUT_REPORT_MAX, &instruments, &ignored) != 0) {
-            instruments = NULL;
-        }
-    }
-    const cJSON *root = json_member(instruments, "root");
-    const cJSON *own = json_member(json_member(answer, "verdict"), "root");
-    const bool is_same = cJSON_IsString(root) && cJSON_IsString(own) &&
-                         strcmp(root->valuestring, own->valuestring) == 0;
-    for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
-        const cJSON *table = is_same ? json_member(instruments, tables[i]) : NULL;
-        json_put(answer, tables[i], table == NULL ? cJSON_CreateNull() : json_copy(table));
-    }
-    cJSON_Delete(instruments);
-    strbuf_release(&path);
-}
-
 int cmd_verdict(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     cJSON *answer = NULL;
@@ -95,9 +67,6 @@ int cmd_verdict(const struct ctl_options *o, enum exit_code *code, struct err *e
     }
     if (rc == 0) {
         *code = (enum exit_code)answer_int(answer, "exit_code", EXIT_ANY);
-        if (o->json) {
-            add_tables(answer);
-        }
         rc = o->json ? out_json(answer, err) : 0;
     }
     if (rc == 0 && !o->json) {

@@ -23,6 +23,7 @@
 #include "daemon/shell/verdict_job.h"
 #include "prereg/program/cell_name.h"
 #include "prereg/program/verdict_kind.h"
+#include "prereg/program/verdict_tables.h"
 #include "state/store/run_history.h"
 
 /* A larger verdict.json is not in the answer, which has other members, too. */
@@ -152,6 +153,7 @@ static cJSON *verdict_json_of(const struct shell *sh, struct hosted *h)
         json_put_null(o, "verdict");
     } else {
         json_put(o, "verdict", verdict);
+        verdict_tables_put(o);
     }
     free(path);
     return o;
