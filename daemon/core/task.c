@@ -158,8 +158,10 @@ static bool block(struct core *c, struct core_program *p, uint32_t task)
     return true;
 }
 
-/* Stages are in topological order, so one pass over the cell reaches the dependants of dependants.
- */
+static void block_names(struct core *c, struct core_program *p, uint32_t task);
+
+/* Stages are in topological order, so one pass over the cell reaches the dependants of dependants;
+ * each has other names in other cells, whose stage is the same. */
 static void block_in_cell(struct core *c, struct core_program *p, uint32_t task)
 {
     uint32_t first = cell_start(p, task);
@@ -167,6 +169,18 @@ static void block_in_cell(struct core *c, struct core_program *p, uint32_t task)
     for (uint32_t s = task - first + 1; s < p->n_stages; s++) {
         if (stage_set_has(&reached, s) && block(c, p, first + s)) {
             stage_set_unite(&reached, &p->stages[s].dependants);
+            block_names(c, p, first + s);
+        }
+    }
+}
+
+/* Ends the other names of a work that will never be, with what comes after them. A stage comes only
+ * after earlier ones, so this is at most as deep as there are stages. */
+static void block_names(struct core *c, struct core_program *p, uint32_t task)
+{
+    for (uint32_t i = first_name(p, task); i != NOWHERE; i = task_next_name(p, i)) {
+        if (block(c, p, i)) {
+            block_in_cell(c, p, i);
         }
     }
 }
@@ -176,11 +190,7 @@ void task_block_dependants(struct core *c, struct core_program *p, uint32_t task
     assert(!task_is_apparatus(p, task) &&
            task_state_is_terminal((enum task_state)p->tasks[task].state));
     block_in_cell(c, p, task);
-    for (uint32_t i = first_name(p, task); i != NOWHERE; i = task_next_name(p, i)) {
-        if (block(c, p, i)) {
-            block_in_cell(c, p, i);
-        }
-    }
+    block_names(c, p, task);
 }
 
 uint32_t task_dead_dependency(const struct core_program *p, uint32_t task)
@@ -207,6 +217,9 @@ static bool may_revive(const struct core_program *p, uint32_t task)
            task_dead_dependency(p, task) == NOWHERE;
 }
 
+static void revive_names(struct core *c, struct core_program *p, uint32_t task, enum row_kind kind,
+                         const char *text);
+
 /* Also reaches dependants of dependants, for the same reason. One that still has another dead
  * dependency stays as it is. */
 static void revive_in_cell(struct core *c, struct core_program *p, uint32_t task,
@@ -218,6 +231,19 @@ static void revive_in_cell(struct core *c, struct core_program *p, uint32_t task
         if (stage_set_has(&reached, s) && may_revive(p, first + s)) {
             task_revive(c, p, first + s, kind, text);
             stage_set_unite(&reached, &p->stages[s].dependants);
+            revive_names(c, p, first + s, kind, text);
+        }
+    }
+}
+
+/* As block_names(). */
+static void revive_names(struct core *c, struct core_program *p, uint32_t task, enum row_kind kind,
+                         const char *text)
+{
+    for (uint32_t i = first_name(p, task); i != NOWHERE; i = task_next_name(p, i)) {
+        if (may_revive(p, i)) {
+            task_revive(c, p, i, kind, text);
+            revive_in_cell(c, p, i, kind, text);
         }
     }
 }
@@ -227,10 +253,5 @@ void task_revive_dependants(struct core *c, struct core_program *p, uint32_t tas
 {
     assert(!task_is_apparatus(p, task));
     revive_in_cell(c, p, task, kind, text);
-    for (uint32_t i = first_name(p, task); i != NOWHERE; i = task_next_name(p, i)) {
-        if (may_revive(p, i)) {
-            task_revive(c, p, i, kind, text);
-            revive_in_cell(c, p, i, kind, text);
-        }
-    }
+    revive_names(c, p, task, kind, text);
 }

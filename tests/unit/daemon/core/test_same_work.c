@@ -146,6 +146,29 @@ static void test_a_later_stage_is_blocked_under_all_names(void **state)
     driver_release(&d);
 }
 
+/* All trainings are one work, and of the scores only those of cells 1 and 2: what ends score(1) is
+ * the training of its own cell, and score(2) waits for score(1) alone. */
+static void test_names_of_what_is_blocked_on_the_way(void **state)
+{
+    (void)state;
+    static const uint32_t workers[N_CELLS * N_STAGES] = {0, 1, 0, 3, 0, 3};
+    const struct core_plan plan = {
+        .n_cells = N_CELLS, .n_stages = N_STAGES, .stages = STAGES, .workers = workers};
+    struct driver d;
+    driver_init(&d, 16);
+    driver_add(&d, 1, &plan);
+    finish(&d, TRAIN(0));
+    finish(&d, TRAIN(2));
+    block(&d, TRAIN(1));
+    expect_state(&d, SCORE(1), TASK_NEVER_RUN);
+    expect_state(&d, SCORE(2), TASK_NEVER_RUN);
+    driver_step(&d, (struct core_event){.kind = CORE_RETRY, .program = 1, .task = TRAIN(1)});
+    assert_null(d.out.refusal);
+    expect_state(&d, SCORE(1), TASK_WAITING);
+    expect_state(&d, SCORE(2), TASK_WAITING);
+    driver_release(&d);
+}
+
 static void test_a_lost_work_ends_names_that_have_not_begun(void **state)
 {
     (void)state;
@@ -207,6 +230,7 @@ int main(void)
         cmocka_unit_test(test_a_name_waits_for_its_cell_too),
         cmocka_unit_test(test_what_is_blocked_is_blocked_under_all_names),
         cmocka_unit_test(test_a_later_stage_is_blocked_under_all_names),
+        cmocka_unit_test(test_names_of_what_is_blocked_on_the_way),
         cmocka_unit_test(test_a_lost_work_ends_names_that_have_not_begun),
         cmocka_unit_test(test_a_work_that_is_being_accepted_is_not_lost),
         cmocka_unit_test(test_a_damaged_list_is_refused),
