@@ -25,6 +25,7 @@
 #include "ctl/rerun_worker.h"
 #include "prereg/lock/object.h"
 #include "prereg/task/task.h"
+#include "prereg/task/task_result.h"
 
 #define MACHINE_TEXT 256
 
@@ -36,6 +37,12 @@ struct running {
     char *base; /* the folder that receives everything */
     char *work; /* base/<name>.work, until it is done */
     cJSON *file;
+};
+
+/* A stage whose result names what it read. */
+struct rerun_input {
+    const struct running *r;
+    size_t stage;
 };
 
 /* ---- which stages ---- */
@@ -148,23 +155,44 @@ static int check_artifact(const cJSON *a, const char *folder, struct err *err)
     return rc;
 }
 
-/* The digests of data that the worker reports to have read must be the locked ones. */
-static int check_read(const struct lock *lock, const cJSON *result, struct err *err)
+/* Looks up a stage that the result says it read (task_input_find): its result is in this rerun. */
+static int find_input(const void *ctx, const char *stage, bool *known, cJSON **result,
+                      struct err *err)
 {
-    const cJSON *r;
-    cJSON_ArrayForEach(r, json_member(result, "read"))
-    {
-        const char *locked = lock_data_digest(lock, r->string);
-        if (!cJSON_IsString(r) || locked == NULL || strcmp(locked, r->valuestring) != 0) {
-            return err_set(err, ERR_LOCK, "it read other \"%.60s\" than was locked", r->string);
+    const struct rerun_input *of = ctx;
+    const struct plan_program *p = of->r->src->program;
+    const struct plan_stage *s = &p->stages[of->stage];
+    for (size_t i = 0; i < s->n_after; i++) {
+        if (strcmp(p->stages[s->after[i]].name, stage) == 0) {
+            char *folder = stage_folder(of->r, s->after[i]);
+            char *path = path_join(folder, LAYOUT_RESULT);
+            *known = true;
+            int rc = json_read_file_lax(path, LAYOUT_RESULT_MAX, result, err);
+            free(path);
+            free(folder);
+            return rc;
         }
     }
     return 0;
 }
 
-/* The result must be of this attempt, with metrics, true artifacts and the locked data. */
-static int check_result(const struct running *r, const cJSON *result, const char *folder,
-                        const char *id, struct err *err)
+/* What it read must be the locked data, and what the stages before it left in this rerun. */
+static int check_read(const struct running *r, size_t stage, const cJSON *result, struct err *err)
+{
+    const struct rerun_input of = {.r = r, .stage = stage};
+    const struct task_inputs inputs = {.program = r->src->program,
+                                       .lock = r->src->lock,
+                                       .cell = r->src->cell,
+                                       .stage = stage,
+                                       .find = find_input,
+                                       .ctx = &of};
+    int rc = task_inputs_check(&inputs, result, err);
+    return rc == 0 ? task_result_check_read(r->src->lock, result, err) : rc;
+}
+
+/* The result must be of this attempt, with metrics, true artifacts and what it should have read. */
+static int check_result(const struct running *r, size_t stage, const cJSON *result, const char *id,
+                        struct err *err)
 {
     const char *attempt = NULL;
     const cJSON *metrics = NULL;
@@ -176,13 +204,13 @@ static int check_result(const struct running *r, const cJSON *result, const char
     if (strcmp(attempt, id) != 0) {
         return err_set(err, ERR_PROTOCOL, "result.json is of another attempt");
     }
+    char *folder = stage_folder(r, stage);
     cJSON_ArrayForEach(a, json_member(result, "artifacts"))
     {
-        if ((rc = check_artifact(a, folder, err)) != 0) {
-            return rc;
-        }
+        rc = rc == 0 ? check_artifact(a, folder, err) : rc;
     }
-    return check_read(r->src->lock, result, err);
+    free(folder);
+    return rc == 0 ? check_read(r, stage, result, err) : rc;
 }
 
 /* ---- the environment ---- */
@@ -252,7 +280,7 @@ static int take_result(const struct running *r, size_t stage, const char *id, co
     char *path = path_join(folder, LAYOUT_RESULT);
     int rc = json_read_file_lax(path, LAYOUT_RESULT_MAX, &result, err);
     if (rc == 0) {
-        rc = check_result(r, result, folder, id, err);
+        rc = check_result(r, stage, result, id, err);
     }
     if (rc == 0) {
         add_stage(r, stage, result, object);

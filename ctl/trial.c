@@ -226,9 +226,9 @@ struct tried_stage {
     const char *id; /* of its attempt */
 };
 
-/* Looks up a stage that the result says it read (task_result_find): its result is in this try. */
-static int find_input(const void *inputs, const char *stage, const char *hex, bool *known,
-                      bool *found, struct err *err)
+/* Looks up a stage that the result says it read (task_input_find): its result is in this try. */
+static int find_input(const void *inputs, const char *stage, bool *known, cJSON **result,
+                      struct err *err)
 {
     const struct tried_stage *tried = inputs;
     const struct plan_program *p = tried->t->p;
@@ -238,11 +238,8 @@ static int find_input(const void *inputs, const char *stage, const char *hex, bo
         if (strcmp(p->stages[s->after[i]].name, stage) == 0) {
             char *folder = stage_folder(tried->t, tried->cell, s->after[i]);
             char *path = path_join(folder, LAYOUT_RESULT);
-            cJSON *result = NULL;
             *known = true;
-            rc = json_read_file_lax(path, LAYOUT_RESULT_MAX, &result, err);
-            *found = rc == 0 && task_result_has_artifact(result, hex);
-            cJSON_Delete(result);
+            rc = json_read_file_lax(path, LAYOUT_RESULT_MAX, result, err);
             free(path);
             free(folder);
         }
@@ -256,6 +253,7 @@ static int check_result(const struct tried_stage *tried, const char *folder, str
     const struct plan_program *p = tried->t->p;
     const struct task_result expected = {.program = p,
                                          .lock = tried->t->lock,
+                                         .cell = tried->cell,
                                          .stage = tried->stage,
                                          .folder = folder,
                                          .attempt = tried->id,

@@ -79,6 +79,9 @@
 #define LAYOUT_STDERR     "stderr.log"
 #define LAYOUT_CHECKPOINT "checkpoint"
 #define LAYOUT_ITEMS      "items.jsonl"
+#define LAYOUT_MODEL      "model"       /* what a training leaves: its last model */
+#define LAYOUT_SNAPSHOT   "snapshot"    /* likewise: a folder for each fraction of its horizon */
+#define LAYOUT_MODEL_BIN  "model.bin"   /* in either: the weights */
 #define LAYOUT_RESULT     "result.json" /* beside the attempts: a link to the accepted one */
 
 /* ---- limits ---- */

@@ -11,19 +11,16 @@
 #include "daemon/program/inputs.h"
 #include "prereg/task/task_result.h"
 
-/* Looks a stage up among the accepted results (task_result_find). */
-static int find_input(const void *inputs, const char *stage, const char *hex, bool *known,
-                      bool *found, struct err *err)
+/* Looks a stage up among the accepted results (task_input_find). */
+static int find_input(const void *inputs, const char *stage, bool *known, cJSON **result,
+                      struct err *err)
 {
     const struct accepted *in = input_find(inputs, stage);
-    cJSON *result = NULL;
     *known = in != NULL;
     if (in == NULL) {
         return 0;
     }
-    int rc = input_read(in, &result, err);
-    *found = rc == 0 && task_result_has_artifact(result, hex);
-    cJSON_Delete(result);
+    int rc = input_read(in, result, err);
     if (rc ==
         ERR_LOCK) { /* the input is gone or changed, perhaps for now only: treated as unread */
         return err->code = ERR_IO;
@@ -56,6 +53,7 @@ void result_verify(const struct result_source *source, struct result_check *out)
     struct err err;
     const struct task_result expected = {.program = source->program,
                                          .lock = source->lock,
+                                         .cell = source->cell,
                                          .stage = source->stage,
                                          .check = source->check,
                                          .folder = source->folder,

@@ -20,6 +20,7 @@ struct accepted_list;
 struct result_source {
     const struct plan_program *program;
     const struct lock *lock;
+    size_t cell; /* of an apparatus check: ignored */
     size_t stage;
     const struct plan_apparatus
         *check; /* an apparatus check: its metric alone must be there; or NULL */

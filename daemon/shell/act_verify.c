@@ -22,6 +22,7 @@ struct verify_job {
     struct shell *shell;
     struct attempt_key key;
     struct bundle *bundle;
+    size_t cell; /* of a task of the grid */
     size_t stage;
     const struct plan_apparatus *check; /* of the bundle; NULL: a task of the grid */
     char *folder;
@@ -59,6 +60,7 @@ static void on_verify_work(struct job *job)
     }
     struct result_source source = {.program = j->bundle->program,
                                    .lock = j->bundle->lock,
+                                   .cell = j->cell,
                                    .stage = j->stage,
                                    .check = j->check,
                                    .inputs = j->check == NULL ? &j->inputs : NULL,
@@ -160,6 +162,7 @@ void shell_verify_attempt(struct shell *sh, const struct core_act *act)
     j->shell = sh;
     j->key = key;
     j->bundle = bundle_ref(h->bundle);
+    j->cell = act->task / h->plan->program->n_stages;
     j->stage = hosted_stage(h, act->task);
     j->check = hosted_is_check(h, act->task) ? apparatus_of(h, j->bundle, act->task) : NULL;
     j->folder = xstrdup(a->folder);

@@ -195,8 +195,7 @@ int task_result_check_artifacts(const cJSON *o, const char *folder, struct pin_c
     return rc;
 }
 
-/* The data that the worker says it read. ERR_LOCK: not what was locked. */
-static int check_read(const struct lock *lock, const cJSON *o, struct err *err)
+int task_result_check_read(const struct lock *lock, const cJSON *o, struct err *err)
 {
     const cJSON *read = json_member(o, "read");
     if (read != NULL && !cJSON_IsObject(read)) {
@@ -216,19 +215,6 @@ static int check_read(const struct lock *lock, const cJSON *o, struct err *err)
         }
     }
     return 0;
-}
-
-bool task_result_has_artifact(const cJSON *result, const char *hex)
-{
-    const cJSON *a;
-    cJSON_ArrayForEach(a, json_member(result, "artifacts"))
-    {
-        const cJSON *sha256 = json_member(a, "sha256");
-        if (cJSON_IsString(sha256) && strcmp(sha256->valuestring, hex) == 0) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* The members are compared one by one, so that the message can name the one that differs. */
@@ -271,42 +257,6 @@ int task_result_check_own(const cJSON *result, struct err *err)
                          "does not");
 }
 
-/* What the worker says it read of other stages. ERR_LOCK: not what the accepted result states. */
-static int check_inputs(const struct task_result *t, const cJSON *o, struct err *err)
-{
-    const cJSON *inputs = json_member(o, "inputs");
-    if (inputs != NULL && !cJSON_IsObject(inputs)) {
-        return err_set(err, ERR_PROTOCOL, "\"inputs\" is not an object");
-    }
-    const cJSON *m;
-    cJSON_ArrayForEach(m, inputs)
-    {
-        bool known = false;
-        bool found = false;
-        if (!cJSON_IsString(m)) {
-            return err_set(err, ERR_PROTOCOL, "inputs.%.60s is not a digest", m->string);
-        }
-        if (t->find_input == NULL) {
-            continue;
-        }
-        const int rc = t->find_input(t->inputs, m->string, m->valuestring, &known, &found, err);
-        if (rc != 0) {
-            return rc;
-        }
-        if (!known) {
-            return err_set(err, ERR_PROTOCOL, "inputs.%.60s: the stage does not come after it",
-                           m->string);
-        }
-        if (!found) {
-            return err_set(err, ERR_LOCK,
-                           "it read %.16s... of \"%.60s\", whose accepted result has no such "
-                           "artifact",
-                           m->valuestring, m->string);
-        }
-    }
-    return 0;
-}
-
 /* A missing file and one that is not regular are faults of the worker; a failed read is not. */
 static int read_bytes(const char *path, struct strbuf *text, struct err *err)
 {
@@ -326,6 +276,12 @@ int task_result_read(const struct task_result *t, struct digest *digest, cJSON *
 {
     struct strbuf text = STRBUF_INIT;
     char *path = path_join(t->folder, LAYOUT_RESULT);
+    const struct task_inputs inputs = {.program = t->program,
+                                       .lock = t->lock,
+                                       .cell = t->cell,
+                                       .stage = t->stage,
+                                       .find = t->find_input,
+                                       .ctx = t->inputs};
     *out = NULL;
     int rc = read_bytes(path, &text, err);
     free(path);
@@ -340,8 +296,8 @@ int task_result_read(const struct task_result *t, struct digest *digest, cJSON *
     if (rc == 0 && (rc = check_header(*out, t->attempt, err)) == 0 &&
         (rc = check_metrics(t, *out, err)) == 0 &&
         (rc = task_result_check_artifacts(*out, t->folder, NULL, err)) == 0 &&
-        (rc = check_inputs(t, *out, err)) == 0) {
-        rc = check_read(t->lock, *out, err);
+        (rc = task_inputs_check(&inputs, *out, err)) == 0) {
+        rc = task_result_check_read(t->lock, *out, err);
     }
     if (rc != 0) {
         cJSON_Delete(*out);

@@ -16,23 +16,20 @@
 #include "prereg/lock/lock.h"
 #include "prereg/lock/pin.h"
 #include "prereg/program/program.h"
-
-/* Looks up a stage that a result says it read: *known, whether the result's own stage comes after
- * it; *found, whether its result has an artifact of that digest. */
-typedef int (*task_result_find)(const void *inputs, const char *stage, const char *hex, bool *known,
-                                bool *found, struct err *err);
+#include "prereg/task/task_inputs.h"
 
 /* The result that is expected. */
 struct task_result {
     const struct plan_program *program;
     const struct lock *lock;
+    size_t cell; /* of an apparatus check: ignored */
     size_t stage;
     const struct plan_apparatus
-        *check;                  /* an apparatus check: its metric alone must be there; or NULL */
-    const char *folder;          /* of the attempt */
-    const char *attempt;         /* its id */
-    task_result_find find_input; /* NULL: not of a grid, "inputs" may name any stage */
-    const void *inputs;          /* its first argument */
+        *check;                 /* an apparatus check: its metric alone must be there; or NULL */
+    const char *folder;         /* of the attempt */
+    const char *attempt;        /* its id */
+    task_input_find find_input; /* NULL: not of a grid, "inputs" may name any stage */
+    const void *inputs;         /* its first argument */
 };
 
 /* Reads and checks result.json of an attempt that has ended. ERR_LOCK: well formed, but it read
@@ -41,8 +38,10 @@ struct task_result {
 int task_result_read(const struct task_result *t, struct digest *digest, cJSON **out,
                      struct err *err) MUST_CHECK;
 
-/* Whether a result states an artifact of that digest. */
-bool task_result_has_artifact(const cJSON *result, const char *hex);
+/* Whether the data that a result says it read are the locked ones: ERR_LOCK names those that are
+ * not. */
+int task_result_check_read(const struct lock *lock, const cJSON *result,
+                           struct err *err) MUST_CHECK;
 
 /* For a task that is another name of a work: whether its result is that of the work, whose
  * result.json was accepted with that digest, in all but "attempt", and says so in "same_work".

@@ -7,13 +7,14 @@
 #define WORKER_MODEL_STORE_H
 
 #include "base/files/digest.h"
+#include "base/layout/layout.h"
 #include "worker/model/weights.h"
 
 #define STORE_VERSION   1
-#define MODEL_FOLDER    "model"
-#define SNAPSHOT_FOLDER "snapshot"
+#define MODEL_FOLDER    LAYOUT_MODEL
+#define SNAPSHOT_FOLDER LAYOUT_SNAPSHOT
 #define MODEL_FILE_JSON "model.json"
-#define MODEL_FILE_BIN  "model.bin"
+#define MODEL_FILE_BIN  LAYOUT_MODEL_BIN
 
 /* What model.json says beside the shape. */
 struct store_info {

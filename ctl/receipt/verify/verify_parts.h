@@ -16,11 +16,10 @@ struct place_of_result {
     int64_t arithmetic;
 };
 
-/* What the accepted results of one cell state as their artifacts: digests, per stage. */
+/* What the accepted results of one cell state as their artifacts. */
 struct cell_artifacts {
     size_t cell;
-    char (**hex)[DIGEST_HEX_SIZE]; /* per stage */
-    size_t *n;                     /* likewise */
+    cJSON **of; /* per stage: {"artifacts":[...]}; NULL: it has no result */
     size_t n_stages;
     size_t n_named; /* results of the program so far that name what they read */
 };
@@ -80,8 +79,9 @@ void verifying_versions(struct verifying *v);
 int verify_lock(struct verifying *v) MUST_CHECK;    /* lock, amendments, plan */
 int verify_amended(struct verifying *v) MUST_CHECK; /* the journal's word on amendments */
 int verify_records(struct verifying *v) MUST_CHECK; /* fills judged, evidence */
-/* Checks that what a task's result reports to have read of earlier stages is an artifact of
- * their accepted results. Results come in the order of the tasks. */
+/* Checks that what a task's result reports to have read of earlier stages is an artifact of their
+ * accepted results (of prereg-eval: the one that its params name), and that the data are the locked
+ * ones. Results come in the order of the tasks. */
 int verify_inputs(struct verifying *v, size_t task, const cJSON *result) MUST_CHECK;
 void verify_inputs_release(struct verifying *v);
 

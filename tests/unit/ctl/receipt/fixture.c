@@ -13,9 +13,10 @@
 #include "state/store/store.h"
 #include "truthtable/evaluate/verdict_file.h"
 
-#define BATCH 3000
-#define MODEL ((size_t)0xabc000) /* digests of models begin here */
-#define BLAS  "OpenBLAS 0.3.21, core Haswell"
+#define BATCH    3000
+#define MODEL    ((size_t)0xabc000) /* digests of models begin here */
+#define SNAPSHOT (MODEL + 0x800)    /* and those of snapshots */
+#define BLAS     "OpenBLAS 0.3.21, core Haswell"
 
 struct maker {
     const struct fixture *spec;
@@ -37,7 +38,8 @@ struct maker {
 static void add_evals(const struct fixture *f, struct strbuf *s)
 {
     for (size_t e = 0; e < f->n_evals; e++) {
-        strbuf_addf(s, "[stage.e%zu]\nafter = [\"train\"]\ncommand = [\"./worker.sh\"]\n", e);
+        strbuf_addf(s, "[stage.e%zu]\nafter = [\"train\"]\ncommand = [\"./%s\"]\n", e,
+                    f->our_workers ? "prereg-eval" : "worker.sh");
     }
     strbuf_adds(s, "[measure]\n");
     for (size_t e = 0; e < f->n_evals; e++) {
@@ -59,9 +61,11 @@ static char *plan_text(const struct fixture *f)
     for (size_t i = 2; i <= f->n_seeds; i++) {
         strbuf_addf(&s, ",%zu", i);
     }
-    strbuf_adds(&s, "]\n[data]\ncorpus = \"corpus.txt\"\n"
-                    "[stage.train]\ncommand = [\"./worker.sh\"]\nparams = { data = \"corpus\", "
-                    "seed = \"$seed\" }\n[stage.train.when.arch]\nmoe = { experts = 4 }\n");
+    strbuf_addf(&s,
+                "]\n[data]\ncorpus = \"corpus.txt\"\n"
+                "[stage.train]\ncommand = [\"./%s\"]\nparams = { data = \"corpus\", "
+                "seed = \"$seed\" }\n[stage.train.when.arch]\nmoe = { experts = 4 }\n",
+                f->our_workers ? "prereg-train" : "worker.sh");
     add_evals(f, &s);
     strbuf_adds(&s, "[contrast]\narch = { between = { arch = [\"moe\", \"dense\"] } }\n"
                     "[counter]\nk = { contrast = \"arch\", clears = \"every_cell\", binds = true "
@@ -92,6 +96,8 @@ static int make_plan(struct maker *k)
     if (rc != 0 || (rc = write_text(k->source, "grid.toml", text, 0600, k->err)) != 0 ||
         (rc = write_text(k->source, "corpus.txt", "Once upon a time.\n", 0600, k->err)) != 0 ||
         (rc = write_text(k->source, "worker.sh", "#!/bin/sh\n", 0700, k->err)) != 0 ||
+        (rc = write_text(k->source, "prereg-train", "#!/bin/sh\n", 0700, k->err)) != 0 ||
+        (rc = write_text(k->source, "prereg-eval", "#!/bin/sh\n", 0700, k->err)) != 0 ||
         (rc = program_load(path, &k->program, &diag, k->err)) != 0 ||
         (rc = lock_build(k->program, NULL, NULL, &k->lock, k->err)) != 0) {
         goto out;
@@ -151,11 +157,22 @@ static char *result_text(const struct maker *k, size_t task, const char *attempt
     if (stage == 0) {
         strbuf_addf(&s,
                     ",\n  \"artifacts\": [{\"path\": \"model/model.bin\", \"sha256\": "
-                    "\"%064zx\", \"bytes\": 99}]",
+                    "\"%064zx\", \"bytes\": 99}",
                     MODEL + cell);
+        if (k->spec->our_workers) {
+            strbuf_addf(&s,
+                        ", {\"path\": \"snapshot/0.5/model.bin\", \"sha256\": \"%064zx\", "
+                        "\"bytes\": 99}",
+                        SNAPSHOT + cell);
+        }
+        strbuf_adds(&s, "]");
+        if (task == 0 && k->spec->other_data) {
+            strbuf_addf(&s, ",\n  \"read\": {\"corpus\": \"%064zx\"}", MODEL);
+        }
     } else {
+        const size_t other = k->spec->our_workers ? SNAPSHOT - MODEL : 1;
         strbuf_addf(&s, ",\n  \"inputs\": {\"train\": \"%064zx\"}",
-                    MODEL + cell + (task == 1 && k->spec->other_model));
+                    MODEL + cell + (task == 1 && k->spec->other_model ? other : 0));
         strbuf_addf(&s,
                     ",\n  \"artifacts\": [{\"path\": \"items.jsonl\", \"sha256\": \"%064zx\", "
                     "\"bytes\": 1234}],\n  \"items\": \"items.jsonl\"",

@@ -12,11 +12,13 @@
 #define FIXTURE_INSTRUCTIONS "avx512" /* of every accepted attempt */
 
 struct fixture {
-    size_t n_seeds;        /* two cells each */
-    size_t n_evals;        /* stages after train */
-    size_t n_metrics;      /* of each evaluation; as many measures */
-    bool other_model;      /* the first evaluation says that it read the model of the second cell */
-    const char *key;       /* signs the lock; NULL: nobody does */
+    size_t n_seeds;   /* two cells each */
+    size_t n_evals;   /* stages after train */
+    size_t n_metrics; /* of each evaluation; as many measures */
+    bool other_model; /* the first evaluation says that it read the model of the second cell */
+    bool our_workers; /* the commands are those of our workers, and a training leaves a snapshot */
+    bool other_data;  /* the first training says that it read other data than the locked */
+    const char *key;  /* signs the lock; NULL: nobody does */
     const char *other_run; /* [run] from the last task's end on; NULL: it is never changed */
 };
 

@@ -85,29 +85,48 @@ static void test_inputs(void **state)
 {
     struct world *w = *state;
     const struct verify_spec spec = {.folder = w->made.folder};
-    static const struct fixture other = {
-        .n_seeds = 2, .n_evals = 1, .n_metrics = 1, .other_model = true};
+    static const struct {
+        struct fixture f;
+        const char *says; /* NULL: it follows */
+    } cases[] = {
+        {{.other_model = true}, "records.jsonl:2: it read 0000000000000000... of \"train\", whose"},
+        {{.our_workers = true}, NULL},
+        /* the snapshot of the same training in the place of its last model */
+        {{.our_workers = true, .other_model = true},
+         "records.jsonl:2: the model that it read of \"train\" is not model/model.bin of the"},
+        {{.other_data = true}, "records.jsonl:1: it read other \"corpus\" than was locked"},
+    };
     struct verify_answer a;
-    struct export_made made = {0};
-    struct err err = {0};
-    char *program = NULL;
     assert_int_equal(receipt_verify(&spec, &a), 0);
     assert_true(says(json_member(a.json, "established"), "7 results name what they read"));
     verify_answer_release(&a);
 
     /* What does not follow is not exported. */
-    char *folder = path_join(w->folder, "other");
-    char *out = path_join(w->folder, "other_out");
-    assert_int_equal(dir_make(folder, 0700, &err), 0);
-    assert_int_equal(fixture_make(&other, folder, &program, &err), 0);
-    assert_int_equal(
-        receipt_export(&(struct export_spec){.program_folder = program, .out = out}, &made, &err),
-        ERR_LOCK);
-    assert_non_null(strstr(err.msg, "records.jsonl:2: what it read of train is not an artifact"));
-    export_made_release(&made);
-    free(out);
-    free(folder);
-    free(program);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%zu", i);
+        struct fixture f = cases[i].f;
+        struct export_made made = {0};
+        struct err err = {0};
+        char *program = NULL;
+        char *folder = path_join(w->folder, "other");
+        char *out = path_join(folder, "out");
+        f.n_seeds = 2;
+        f.n_evals = 1;
+        f.n_metrics = 1;
+        assert_int_equal(dir_make(folder, 0700, &err), 0);
+        assert_int_equal(fixture_make(&f, folder, &program, &err), 0);
+        const struct export_spec export = {.program_folder = program, .out = out};
+        assert_int_equal(receipt_export(&export, &made, &err),
+                         cases[i].says == NULL ? 0 : ERR_LOCK);
+        if (cases[i].says != NULL && strstr(err.msg, cases[i].says) == NULL) {
+            fail_msg("found \"%s\"", err.msg);
+        }
+        export_made_release(&made);
+        assert_int_equal(dir_remove(folder, &err), 0);
+        free(out);
+        free(folder);
+        free(program);
+    }
 }
 
 /* What is signed must not depend on who packs it, or when. */
