@@ -288,20 +288,21 @@ static void put_facts(const struct trainer *t, struct worker_result *r)
     result_fact_text(r, "made_by", t->made_by);
 }
 
-/* The tokenizer beside the weights, so that the model can be asked without the task's data. */
-static int save_tokenizer(const struct tokenizer *tok, struct worker_result *r, struct err *err)
+static int name_model(const char *tokenizer, struct worker_result *r, struct err *err)
 {
-    const char *name = NULL;
-    int rc = tokenizer_save(tok, MODEL_FOLDER, &name, err);
+    const char *const names[] = {MODEL_FILE_BIN, MODEL_FILE_JSON, tokenizer};
+    int rc = 0;
 
-    if (rc < 0 || name == NULL)
-        return rc;
-    char *path = path_join(MODEL_FOLDER, name);
-    rc = result_artifact(r, path, err);
-    free(path);
+    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(names) && names[i] != NULL; i++) {
+        char *path = path_join(MODEL_FOLDER, names[i]);
+        rc = result_artifact(r, path, err);
+        free(path);
+    }
     return rc;
 }
 
+/* With the tokenizer, so that the model can be asked without the task's data; model.json is the
+ * last to be written. */
 static int save_model(const struct trainer *t, struct worker_result *r, struct err *err)
 {
     struct store_info info = {
@@ -309,12 +310,13 @@ static int save_model(const struct trainer *t, struct worker_result *r, struct e
         .tokenizer = tokenizer_digest(t->data->tokenizer),
         .step = t->step,
     };
+    const char *tokenizer = NULL;
 
-    int rc = store_save(MODEL_FOLDER, &t->w, &info, err);
+    int rc = dir_make_durable(MODEL_FOLDER, 0755, err);
+    if (rc == 0 && (rc = tokenizer_save(t->data->tokenizer, MODEL_FOLDER, &tokenizer, err)) == 0 &&
+        (rc = store_save(MODEL_FOLDER, &t->w, &info, err)) == 0)
+        rc = name_model(tokenizer, r, err);
     store_info_release(&info);
-    if (rc == 0 && (rc = result_artifact(r, MODEL_FOLDER "/" MODEL_FILE_BIN, err)) == 0 &&
-        (rc = result_artifact(r, MODEL_FOLDER "/" MODEL_FILE_JSON, err)) == 0)
-        rc = save_tokenizer(t->data->tokenizer, r, err);
     if (rc < 0 || t->opt->model.experts == 0)
         return rc;
     rc = router_log_write(&t->router, t->step, ROUTER_LOG_FILE, err);

@@ -228,7 +228,7 @@ static int try_candidate(struct trainer *t, const struct worker_task *task,
     }
     if (!t->opt->resume_any_core && (taken = check_machine(&m, run, folder, err)) != 0)
         goto out;
-    rc = snapshot_adopt(task, t->opt, folder, err);
+    rc = snapshot_adopt(t, task, folder, err);
     if (rc == ERR_CORRUPT)
         goto out;
     if (rc == 0)

@@ -116,6 +116,8 @@ const char *fixture_attempt(struct fixture *f, const cJSON *params, double check
     f->attempts[f->n_attempts++] = folder;
     json_put(data, "a", data_entry(f->corpus));
     json_put(data, "b", data_entry(f->corpus_b));
+    if (f->words != NULL)
+        json_put(data, "words", data_entry(f->words));
     if (f->earlier != NULL)
         json_put(data, "earlier", data_entry(f->earlier));
     json_put_int(task, "protocol", 1);

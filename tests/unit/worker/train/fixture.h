@@ -18,6 +18,7 @@ struct fixture {
     char *folder;
     char *corpus;        /* a JSONL file */
     char *corpus_b;      /* a second source, plain text */
+    const char *words;   /* where data "words", a tokenizer, is, or NULL: there is none */
     const char *earlier; /* where data "earlier" is, or NULL: there is none */
     char *attempts[FIXTURE_ATTEMPTS_MAX];
     size_t n_attempts;

@@ -313,6 +313,100 @@ static void test_damaged_snapshot(void **state)
     check_adopted(*state, true);
 }
 
+/* With a tokenizer that is a file of its own. */
+#define WORDS                                                                                      \
+    "{" DENSE "'horizon':{'contract':'fixed','tokens':10240},"                                     \
+    "'tokenizer':'words','vocab':300,'marks':[],'snapshots':[0.2]}"
+#define WORDS_LATER 8 /* a step after the snapshot, at 4 of 20 */
+
+/* Trains the tokenizer; the caller's. */
+static char *make_words(struct fixture *f)
+{
+    char *path = path_join(f->folder, "words.json");
+    char *command = xasprintf(TEST_BIN_DIR "/prereg-data tokenizer --vocab 300 --out %s %s "
+                                           ">%s.log 2>&1",
+                              path, f->corpus, path);
+
+    assert_int_equal(system(command), 0); /* NOLINT: both names are ours */
+    free(command);
+    f->words = path;
+    return path;
+}
+
+/* An attempt that ends by SIGTERM, or earlier, after the snapshot. */
+static const char *run_words(struct fixture *f, const cJSON *params)
+{
+    const char *folder = fixture_attempt(f, params, 0.0);
+    struct attempt_end end = fixture_run_until(folder, "\"name\":\"loss\"", WORDS_LATER, SIGTERM);
+
+    assert_true(end.code == 75 || end.code == 0);
+    attempt_end_release(&end);
+    return folder;
+}
+
+static bool is_there(const char *folder, const char *name)
+{
+    char *path = path_join(folder, name);
+    const bool there = file_kind_at(path) != FILE_ABSENT;
+
+    free(path);
+    return there;
+}
+
+/* What a crash leaves is the tokenizer's turn: a folder in its place keeps it from being written,
+ * and model.json must not be there yet. Returns the attempt, which failed. */
+static const char *run_blocked(struct fixture *f, const cJSON *params)
+{
+    const char *folder = fixture_attempt(f, params, 1e6);
+    char *path = path_join(folder, "snapshot/0.2/tokenizer.json");
+    struct err err = {0};
+
+    assert_int_equal(dir_make(path, 0755, &err), 0);
+    struct attempt_end end = fixture_run(folder, 0, 0);
+    assert_true(end.code != 0 && end.signal == 0);
+    attempt_end_release(&end);
+    free(path);
+    return folder;
+}
+
+/* Written or copied in part, a snapshot never counts as whole; files that are not its own are left
+ * behind. */
+static void test_half_snapshot(void **state)
+{
+    struct fixture *f = *state;
+    char *words = make_words(f);
+    cJSON *params = fixture_params(WORDS);
+    struct err err = {0};
+
+    assert_false(is_there(run_blocked(f, params), "snapshot/0.2/model.json"));
+    fixture_forget_last(f);
+    const char *whole = run_words(f, params);
+    char *extra = path_join(whole, "snapshot/0.2/notes");
+    assert_int_equal(file_write_atomic(extra, "x", 1, 0644, &err), 0);
+    const char *blocked = run_blocked(f, params);
+    assert_false(is_there(blocked, "snapshot/0.2/model.json"));
+    fixture_forget_last(f);
+
+    const char *copied = run_words(f, params);
+    assert_int_equal(fixture_events_count(copied, "\"resumed\""), 1);
+    assert_same_file(whole, "snapshot/0.2/tokenizer.json", copied, "snapshot/0.2/tokenizer.json");
+    assert_false(is_there(copied, "snapshot/0.2/notes"));
+
+    const char *const both[] = {whole, copied};
+    for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+        char *path = path_join(both[i], "snapshot/0.2/tokenizer.json");
+        assert_int_equal(dir_remove(path, &err), 0);
+        free(path);
+    }
+    const char *again = run_words(f, params);
+    assert_int_equal(fixture_events_count(again, "\"resumed\""), 0);
+    assert_true(fixture_events_count(again, "snapshot 0.2 is not whole") > 0);
+    assert_true(is_there(again, "snapshot/0.2/tokenizer.json"));
+    free(extra);
+    free(words);
+    cJSON_Delete(params);
+}
+
 /* A rate that is too high for the loss to fall to the end. */
 #define UNSTEADY                                                                                   \
     "'layers':2,'width':32,'heads':2,'ffn':32,'context':64,'batch_tokens':512,'lr':0.05,"          \
@@ -356,7 +450,7 @@ int main(void)
         fixture_test(test_killed),        fixture_test(test_refusals),
         fixture_test(test_other_bytes),   fixture_test(test_snapshots),
         fixture_test(test_adopted),       fixture_test(test_damaged_snapshot),
-        fixture_test(test_best_and_hits),
+        fixture_test(test_half_snapshot), fixture_test(test_best_and_hits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
