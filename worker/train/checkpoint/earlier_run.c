@@ -153,6 +153,38 @@ static void check_marks(const cJSON *state, const struct train_options *opt, int
     }
 }
 
+/* Whether an uninterrupted run with these options evaluates at a step before its end. */
+static bool is_evaluated(const struct train_options *opt, int64_t step)
+{
+    for (size_t i = 0; i < opt->n_marks; i++)
+        if (horizon_fraction(opt->steps, opt->marks[i]) == step)
+            return true;
+    return opt->eval_every > 0 && step > 0 && step % opt->eval_every == 0;
+}
+
+/* The lowest loss and the target's step of the state count the evaluations at the earlier run's
+ * marks, so an uninterrupted run has to make those too. */
+static void check_their_marks(const cJSON *state, const struct train_options *opt, int64_t step,
+                              struct param_faults *faults)
+{
+    const cJSON *m;
+    struct params p;
+
+    params_init(&p, NULL, faults);
+    cJSON_ArrayForEach(m, json_member(state, "marks"))
+    {
+        const cJSON *at = json_member(m, "at");
+        if (!cJSON_IsNumber(at) || !(at->valuedouble > 0.0 && at->valuedouble <= 1.0))
+            continue; /* not a state of ours: loading it reports why */
+        const int64_t their = horizon_fraction(opt->steps, at->valuedouble);
+        if (their < step && !is_evaluated(opt, their))
+            params_fault(&p, "marks",
+                         "the earlier run has the mark %g, this one does not: add it, since the "
+                         "evaluation there counts for best_val_loss and target_step",
+                         at->valuedouble);
+    }
+}
+
 static void check_step(struct train_options *opt, int64_t step, struct param_faults *faults)
 {
     const int64_t end = train_options_end(opt);
@@ -212,6 +244,7 @@ static void compare(const cJSON *manifest, const cJSON *state, int64_t step,
     }
     check_step(opt, step, faults);
     check_marks(state, opt, step, faults);
+    check_their_marks(state, opt, step, faults);
     opt->first_step = step;
 }
 

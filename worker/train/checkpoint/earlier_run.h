@@ -5,7 +5,8 @@
  * The two runs are one in two pieces: every parameter and every byte of data that has a part in
  * weights or metrics is the same, and what the second run leaves from there on is what an
  * uninterrupted one leaves. Parameters may differ in `init`, `horizon.stop`, `marks` and
- * `resume_any_core` alone.
+ * `resume_any_core` alone, and marks before the beginning must be those of the earlier run, whose
+ * evaluations its lowest loss and its target's step count already.
  */
 #ifndef WORKER_TRAIN_CHECKPOINT_EARLIER_RUN_H
 #define WORKER_TRAIN_CHECKPOINT_EARLIER_RUN_H
