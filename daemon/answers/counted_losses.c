@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/answers/answer.h"
+#include "prereg/program/same_work.h"
 #include "state/store/run_history.h"
 #include "truthtable/evidence/task_coverage.h"
 
@@ -112,27 +113,30 @@ struct losses {
     int64_t narrower; /* would be excluded, had others not had wider limits */
 };
 
-/* r NULL: as if [run] had never been changed. Cell by cell: whether a stage's loss counts depends
- * on the stages before it. */
+/* r NULL: as if [run] had never been changed. In the order of tasks: whether a loss counts depends
+ * on the stages before it and, of another name of a work, on an earlier cell. */
 static struct losses count_losses(const struct hosted *h, struct run_record *r)
 {
     const struct plan_program *p = h->bundle->program;
     struct losses n = {0};
-    struct loss *cell = xcalloc(p->n_stages, sizeof(*cell));
+    struct loss *losses = xcalloc(p->workers == NULL ? p->n_stages : h->n_tasks, sizeof(*losses));
     for (size_t i = 0; i < h->n_tasks; i++) {
         const struct task_row *t = &h->tasks[i];
         const size_t stage = i % p->n_stages;
+        const size_t worker = program_worker_of(p, i);
+        struct loss *cell = p->workers == NULL ? losses : &losses[i - stage];
         const char *narrower = r == NULL || !is_lost_mechanically(h, (uint32_t)i)
                                    ? NULL
                                    : run_record_narrower(r, i, t->cause);
-        cell[stage] = coverage_loss(end_of(t->state), t->cause, narrower, &p->stages[stage], cell);
+        cell[stage] = coverage_loss(&(struct task_ended){end_of(t->state), t->cause, narrower},
+                                    &p->stages[stage], cell, worker == i ? NULL : &losses[worker]);
         if (program_stage_is_budgeted(p, stage)) {
             n.excluded +=
                 program_stage_is_excludable(p, stage) && coverage_loss_is_chance(&cell[stage]);
             n.narrower += cell[stage].narrower != NULL;
         }
     }
-    free(cell);
+    free(losses);
     return n;
 }
 

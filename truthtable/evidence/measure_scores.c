@@ -88,30 +88,56 @@ struct score score_read(const struct plan_measure *m, const struct evidence_valu
     return s;
 }
 
-/* Records from elsewhere may give one work two scores: then neither is known. */
-static void compare_names(struct score *scores, const struct plan_program *p, size_t stage,
+/* Records from elsewhere may give one work two values, [cell]: then none of its names has a known
+ * one, whether the work itself has a value or not. */
+static void compare_names(struct number *const *values, const struct plan_program *p, size_t stage,
                           struct arena *arena)
 {
-    bool *differ = xcalloc(p->n_cells, sizeof(*differ)); /* [cell that does the work] */
+    const struct number **first = xcalloc(p->n_cells, sizeof(*first)); /* [cell of the work] */
+    bool *differ = xcalloc(p->n_cells, sizeof(*differ));               /* likewise */
     for (size_t c = 0; c < p->n_cells; c++) {
-        const size_t worker = program_worker_of(p, c * p->n_stages + stage) / p->n_stages;
-        const struct number *a = &scores[worker].value;
-        const struct number *b = &scores[c].value;
-        differ[worker] =
-            differ[worker] || (a->known && b->known && (a->lo != b->lo || a->hi != b->hi));
-    }
-    for (size_t c = 0; c < p->n_cells; c++) {
-        const size_t worker = program_worker_of(p, c * p->n_stages + stage) / p->n_stages;
-        if (differ[worker] && scores[c].value.known) {
-            scores[c].value = number_unknown(
-                arena_printf(arena, "%s is one work with other cells, and their records differ",
-                             p->cells[worker].name));
+        const size_t work = program_worker_of(p, c * p->n_stages + stage) / p->n_stages;
+        const struct number *a = first[work];
+        const struct number *b = values[c];
+        if (b->known && a == NULL) {
+            first[work] = b;
+        } else if (b->known && (a->lo != b->lo || a->hi != b->hi)) {
+            differ[work] = true;
         }
     }
+    for (size_t c = 0; c < p->n_cells; c++) {
+        const size_t work = program_worker_of(p, c * p->n_stages + stage) / p->n_stages;
+        if (differ[work] && values[c]->known) {
+            *values[c] = number_unknown(
+                arena_printf(arena, "%s is one work with other cells, and their records differ",
+                             p->cells[work].name));
+        }
+    }
+    free(first);
     free(differ);
 }
 
-/* Scores, then what they say of each other, then facts. */
+/* Of every measure and every fact. */
+static void compare_all_names(struct table_reading *r, const struct plan_program *p,
+                              const struct fact_table *facts, struct arena *arena)
+{
+    struct number **values = xcalloc(p->n_cells, sizeof(*values));
+    for (size_t m = 0; m < p->n_measures; m++) {
+        for (size_t c = 0; c < p->n_cells; c++) {
+            values[c] = &r->scores[m * p->n_cells + c].value;
+        }
+        compare_names(values, p, p->measures[m].stage, arena);
+    }
+    for (size_t f = 0; f < facts->n; f++) {
+        for (size_t c = 0; c < p->n_cells; c++) {
+            values[c] = &r->facts[f * p->n_cells + c];
+        }
+        compare_names(values, p, facts->refs[f].stage, arena);
+    }
+    free(values);
+}
+
+/* Scores and facts, then what they say of each other. */
 void reading_of_evidence(struct table_reading *r, const struct evidence *e,
                          const struct rules *rules, const struct coverage *coverage,
                          struct arena *arena)
@@ -134,11 +160,6 @@ void reading_of_evidence(struct table_reading *r, const struct evidence *e,
             r->scores[i].excluded = coverage->excluded[task];
         }
     }
-    for (size_t m = 0; m < p->n_measures && p->workers != NULL; m++) {
-        compare_names(&r->scores[m * p->n_cells], p, p->measures[m].stage, arena);
-    }
-    r->n_copies = 0;
-    mark_copies(r, e, arena);
     for (size_t i = 0; i < rules->facts.n * p->n_cells; i++) {
         const struct fact_ref *f = &rules->facts.refs[i / p->n_cells];
         size_t cell = i % p->n_cells;
@@ -150,4 +171,9 @@ void reading_of_evidence(struct table_reading *r, const struct evidence *e,
             fact_excluded[i] = coverage->excluded[task];
         }
     }
+    if (p->workers != NULL) {
+        compare_all_names(r, p, &rules->facts, arena);
+    }
+    r->n_copies = 0;
+    mark_copies(r, e, arena);
 }

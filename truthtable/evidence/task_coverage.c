@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "base/json/json.h"
+#include "prereg/program/same_work.h"
 #include "truthtable/condition/exact.h"
 
 /* Every planned task is in exactly one column. */
@@ -36,13 +37,15 @@ bool coverage_loss_is_chance(const struct loss *l)
     return l->root != CAUSE_NONE && is_mechanical(l->root) && l->narrower == NULL;
 }
 
-/* The loss that a task inherits from the stages before it. One that is not chance outweighs those
- * that are. Stages are in topological order, so the losses of earlier ones are known already. */
-static struct loss dependency_loss(const struct plan_stage *s, const struct loss *before)
+/* The loss that a task inherits from the stages before it, and from the task that does its work.
+ * One that is not chance outweighs those that are. Stages are in topological order and a work is an
+ * earlier task, so these losses are known already. */
+static struct loss dependency_loss(const struct plan_stage *s, const struct loss *before,
+                                   const struct loss *work)
 {
     struct loss found = {.root = CAUSE_NR};
-    for (size_t i = 0; i < s->n_after; i++) {
-        const struct loss *l = &before[s->after[i]];
+    for (size_t i = 0; i < s->n_after + (work != NULL); i++) {
+        const struct loss *l = i < s->n_after ? &before[s->after[i]] : work;
         if (l->root == CAUSE_NONE) {
             continue;
         }
@@ -55,17 +58,18 @@ static struct loss dependency_loss(const struct plan_stage *s, const struct loss
 }
 
 /* A blocked task without a cause is treated like one with an unknown cause: not excluded. */
-struct loss coverage_loss(enum task_end end, enum cause cause, const char *narrower,
-                          const struct plan_stage *s, const struct loss *before)
+struct loss coverage_loss(const struct task_ended *t, const struct plan_stage *s,
+                          const struct loss *before, const struct loss *work)
 {
-    if (end == TASK_END_DONE || end == TASK_END_PENDING) {
+    if (t->end == TASK_END_DONE || t->end == TASK_END_PENDING) {
         return (struct loss){.root = CAUSE_NONE};
     }
-    if (cause == CAUSE_NONE) {
+    if (t->cause == CAUSE_NONE) {
         return (struct loss){.root = CAUSE_NR};
     }
-    return cause == CAUSE_DEPENDENCY ? dependency_loss(s, before)
-                                     : (struct loss){cause, is_mechanical(cause) ? narrower : NULL};
+    return t->cause == CAUSE_DEPENDENCY
+               ? dependency_loss(s, before, work)
+               : (struct loss){t->cause, is_mechanical(t->cause) ? t->narrower : NULL};
 }
 
 size_t coverage_budget(double share, size_t planned)
@@ -94,7 +98,10 @@ void coverage_init(struct coverage *c, const struct evidence *e, struct arena *a
         const size_t stage = i % p->n_stages;
         const struct evidence_task *t = &e->tasks[i];
         const enum cause cause = t->cause == NULL ? CAUSE_NR : cause_from_name(t->cause);
-        losses[stage] = coverage_loss(t->end, cause, t->narrower, &p->stages[stage], losses);
+        const size_t worker = program_worker_of(p, i);
+        const struct loss work = {root[worker], narrower[worker]};
+        losses[stage] = coverage_loss(&(struct task_ended){t->end, cause, t->narrower},
+                                      &p->stages[stage], losses, worker == i ? NULL : &work);
         root[i] = losses[stage].root;
         narrower[i] = losses[stage].narrower;
         excluded[i] =

@@ -4,7 +4,8 @@
  *
  * Records: one for each cell of every measure that is counted or has a floor. Counted tasks: those
  * of a stage that a counted measure or an input of the table reads. A task is lost mechanically
- * when it is blocked for a mechanical cause, or was never run because a task before it was; then
+ * when it is blocked for a mechanical cause, or was never run because a task before it, or the one
+ * that does its work ([[same_work]]), was; then
  * its values are left out, as long as no more counted tasks are lost than the budget allows. One
  * that was lost under narrower limits of [run] than others of its stage had is not lost by chance:
  * its values are unknown, as if a person had cancelled it.
@@ -36,8 +37,8 @@ struct coverage {
     const enum cause *root; /* [task]: why it has no values; a dependency's own cause; CAUSE_NONE
                                when done or pending, CAUSE_NR when not of the closed list */
     const bool *excluded;   /* [task]: its values are left out of figures */
-    const char *const *narrower; /* [task]: those limits, its own or of the task before it that was
-                                    lost so; NULL: not that. The evidence's texts. */
+    const char *const *narrower; /* [task]: those limits, its own or of the task that it waited for
+                                    and that was lost so; NULL: not that. The evidence's texts. */
 };
 
 /* Why a task has no values: CAUSE_NONE when done or pending; else as root and narrower above. */
@@ -46,10 +47,17 @@ struct loss {
     const char *narrower;
 };
 
-/* The loss of a task of stage s that ended so, for this cause and, when that is its own, under such
- * limits (or NULL); `before` are the losses of its cell's earlier stages, by stage. */
-struct loss coverage_loss(enum task_end end, enum cause cause, const char *narrower,
-                          const struct plan_stage *s, const struct loss *before);
+/* How a task ended: for this cause and, when that is its own, under such limits (or NULL). */
+struct task_ended {
+    enum task_end end;
+    enum cause cause;
+    const char *narrower;
+};
+
+/* Returns the loss of a task of stage s. `before` are the losses of its cell's earlier stages, by
+ * stage; `work` is that of the task that does its work; NULL: it does its own. */
+struct loss coverage_loss(const struct task_ended *t, const struct plan_stage *s,
+                          const struct loss *before, const struct loss *work);
 /* Whether a loss is chance and may be excluded. */
 bool coverage_loss_is_chance(const struct loss *l);
 /* The exclusion budget: this share of the planned counted tasks, rounded down. */
