@@ -4,9 +4,9 @@
  * (setting, measure) pairs of the measures that count or cleared. A pair is left out as a whole if
  * one of its cells is excluded. A replicate that is a copy of another has no spread of its own: as
  * soon as one is among those that are left, spread and interval are unknown. A difference within
- * one work (equal_pairs.h) is exactly 0; a contrast of nothing else has no spread to estimate, and
- * one of some such pairs keeps that of the others, since each replicate is first averaged over
- * settings. Sums run in the program's order, so equal records give equal bytes.
+ * one work (equal_pairs.h) is exactly 0 and was not measured: it enters means, and the mean of a
+ * replicate that has a measured difference, too, but no figure counts it. Sums run in the program's
+ * order, so equal records give equal bytes.
  */
 #include <assert.h>
 #include <float.h>
@@ -15,10 +15,10 @@
 
 #include "base/math/elementary.h"
 #include "base/xalloc.h"
-#include "prereg/program/same_work.h"
 #include "truthtable/condition/equal_pairs.h"
 #include "truthtable/condition/stats.h"
 #include "truthtable/evaluate/evaluation.h"
+#include "truthtable/evaluate/running_sum.h"
 
 /* The differences of one contrast in one measure, [setting * n_replicates + replicate]. */
 struct pairs {
@@ -26,6 +26,7 @@ struct pairs {
     bool *excluded;
     size_t n;
     const char **copy; /* why a pair is none of its own; NULL: all are */
+    bool *equal;       /* by construction (equal_pairs.h); NULL: none is */
     double scale;      /* the largest |score| behind the differences that are points */
 };
 
@@ -34,82 +35,6 @@ struct contrasting {
     struct pairs *pairs; /* [contrast * n_measures + measure] */
     bool *marks;         /* scratch, [cell] */
 };
-
-/* Sums in the order given. */
-struct running_sum {
-    struct number total;
-    size_t n;
-};
-
-/* The first number is taken as it is: 0 + x could lose an open bound. */
-static void sum_add(struct running_sum *s, struct number x)
-{
-    s->total = s->n == 0 ? x : number_add(s->total, x);
-    s->n++;
-}
-
-/* The mean; unknown, for the given reason, if nothing was added. */
-static struct number sum_mean(const struct running_sum *s, const char *why_none)
-{
-    return s->n == 0 ? number_unknown(why_none) : number_div(s->total, number_point((double)s->n));
-}
-
-/* The scores of one measure, [cell]. */
-static const struct score *scores_of(const struct table_evaluation *ev, size_t measure)
-{
-    return &ev->reading->scores[measure * ev->rules->program->n_cells];
-}
-
-/* Both arms drop a pair that either of them lost, so the difference of the arms' means is the
- * contrast's mean. */
-struct number arm_mean(const struct table_evaluation *ev, size_t contrast, size_t measure, bool b)
-{
-    assert(contrast < ev->rules->program->n_contrasts && measure < ev->rules->program->n_measures);
-    assert(!ev->rules->program->contrasts[contrast].is_difference); /* it has no arms */
-    const struct layout *l = &ev->rules->layout;
-    const struct score *scores = scores_of(ev, measure);
-    struct running_sum over_settings = {0};
-    for (size_t s = 0; s < l->contrasts[contrast].n_settings; s++) {
-        struct running_sum over_replicates = {0};
-        for (size_t r = 0; r < l->n_replicates; r++) {
-            const struct score *x = &scores[layout_pair_a(l, contrast, s, r)];
-            const struct score *y = &scores[layout_pair_b(l, contrast, s, r)];
-            if (!x->excluded && !y->excluded) {
-                sum_add(&over_replicates, b ? y->value : x->value);
-            }
-        }
-        sum_add(&over_settings, sum_mean(&over_replicates, "no pair is left"));
-    }
-    return sum_mean(&over_settings, "the contrast has no settings");
-}
-
-/* Averages conditions, not cells, so that excluded cells do not shift the weight of conditions. For
- * a level of a replicate factor every condition has cells. */
-struct number level_mean(const struct table_evaluation *ev, size_t measure, size_t factor,
-                         size_t level)
-{
-    assert(factor < ev->rules->program->n_factors &&
-           level < ev->rules->program->factors[factor].n_levels);
-    const struct plan_program *p = ev->rules->program;
-    const struct layout *l = &ev->rules->layout;
-    const struct score *scores = scores_of(ev, measure);
-    bool replicate = p->factors[factor].replicate;
-    struct running_sum over_conditions = {0};
-    for (size_t i = 0; i < p->n_conditions; i++) {
-        if (!replicate && p->conditions[i].levels[factor] != level) {
-            continue;
-        }
-        struct running_sum over_cells = {0};
-        for (size_t r = 0; r < l->n_replicates; r++) {
-            size_t cell = layout_cell(l, i, r);
-            if (p->cells[cell].levels[factor] == level && !scores[cell].excluded) {
-                sum_add(&over_cells, scores[cell].value);
-            }
-        }
-        sum_add(&over_conditions, sum_mean(&over_cells, "no cell of a condition is left"));
-    }
-    return sum_mean(&over_conditions, "no cell has the level");
-}
 
 /* Equal differences of counts differ by rounding alone, 0.9 - 0.8 from 0.8 - 0.7. */
 #define ROUNDING   1e-12
@@ -213,7 +138,7 @@ struct condition_pair evaluation_pair(const struct table_evaluation *ev, size_t 
 {
     assert(a < ev->rules->program->n_conditions && b < ev->rules->program->n_conditions);
     const struct layout *l = &ev->rules->layout;
-    const struct score *scores = scores_of(ev, measure);
+    const struct score *scores = evaluation_scores(ev, measure);
     struct condition_pair out = {0};
     double *d = xcalloc(l->n_replicates, sizeof(*d));
     bool points = true;
@@ -286,8 +211,7 @@ static void pair_plain(struct contrasting *ct, size_t contrast, size_t measure, 
 {
     const struct plan_program *p = ct->ev->rules->program;
     const struct layout *l = &ct->ev->rules->layout;
-    const struct score *scores = scores_of(ct->ev, measure);
-    const size_t stage = p->measures[measure].stage;
+    const struct score *scores = evaluation_scores(ct->ev, measure);
     bool any = false;
     for (size_t s = 0; s < l->contrasts[contrast].n_settings; s++) {
         for (size_t r = 0; r < l->n_replicates; r++) {
@@ -295,10 +219,6 @@ static void pair_plain(struct contrasting *ct, size_t contrast, size_t measure, 
             size_t b = layout_pair_b(l, contrast, s, r);
             size_t i = s * l->n_replicates + r;
             out->d[i] = number_sub(scores[a].value, scores[b].value);
-            /* Of one work even a bound cancels. */
-            if (out->d[i].known && program_is_same_work(p, stage, a, b)) {
-                out->d[i] = number_point(0);
-            }
             out->excluded[i] = scores[a].excluded || scores[b].excluded;
             any = any || out->excluded[i];
             if (number_is_point(&out->d[i])) {
@@ -355,11 +275,46 @@ static size_t pair_cells(const struct table_evaluation *ev, size_t contrast, siz
     return k->is_difference ? 4 : 2;
 }
 
-/* Which of the pairs that are left are copies: of one another, or of a cell elsewhere. */
+/* Marks the pairs that are equal by construction, of which even bounds cancel. */
+static void find_equal(const struct contrasting *ct, size_t contrast, size_t measure,
+                       struct pairs *out)
+{
+    const struct rules *rules = ct->ev->rules;
+    const size_t n_replicates = rules->layout.n_replicates;
+    if (rules->program->workers == NULL) {
+        return;
+    }
+    out->equal = arena_array(ct->ev->arena, out->n, sizeof(*out->equal));
+    for (size_t i = 0; i < out->n; i++) {
+        const struct pair_at at = {contrast, measure, i / n_replicates, i % n_replicates};
+        out->equal[i] = pair_is_equal(rules->program, &rules->layout, &at);
+        if (out->equal[i] && out->d[i].known) {
+            out->d[i] = number_point(0);
+        }
+    }
+}
+
+/* Whether a pair is left and was measured. */
+static bool is_measured(const struct pairs *pairs, size_t pair)
+{
+    return !pairs->excluded[pair] && (pairs->equal == NULL || !pairs->equal[pair]);
+}
+
+/* Whether a replicate has such a pair. */
+static bool is_replicate(const struct pairs *pairs, size_t replicate, size_t n_replicates)
+{
+    bool any = false;
+    for (size_t i = replicate; i < pairs->n; i += n_replicates) {
+        any = any || is_measured(pairs, i);
+    }
+    return any;
+}
+
+/* Which of the pairs that were measured are copies: of one another, or of a cell elsewhere. */
 static void find_copies(const struct contrasting *ct, size_t contrast, size_t measure,
                         struct pairs *out)
 {
-    const struct score *scores = scores_of(ct->ev, measure);
+    const struct score *scores = evaluation_scores(ct->ev, measure);
     size_t cells[4];
     if (ct->ev->reading->n_copies == 0) {
         return;
@@ -374,7 +329,7 @@ static void find_copies(const struct contrasting *ct, size_t contrast, size_t me
     }
     for (size_t i = 0; i < out->n; i++) {
         const size_t n = pair_cells(ct->ev, contrast, i, cells);
-        for (size_t c = 0; c < n && !out->excluded[i]; c++) {
+        for (size_t c = 0; c < n && is_measured(out, i); c++) {
             const char *copy = copy_among(scores, stands, cells[c]);
             out->copy[i] = out->copy[i] != NULL ? out->copy[i] : copy;
         }
@@ -399,6 +354,7 @@ static const struct pairs *pair_any(struct contrasting *ct, size_t contrast, siz
     } else {
         pair_plain(ct, contrast, measure, out);
     }
+    find_equal(ct, contrast, measure, out);
     find_copies(ct, contrast, measure, out);
     return out;
 }
@@ -472,7 +428,7 @@ static void spread_fields(struct figure *f, const struct rules *rules, const dou
 static int64_t arm_items(const struct table_evaluation *ev, size_t contrast, size_t measure, bool b)
 {
     const struct layout *l = &ev->rules->layout;
-    const struct score *scores = scores_of(ev, measure);
+    const struct score *scores = evaluation_scores(ev, measure);
     int64_t least = 0;
     for (size_t s = 0; s < l->contrasts[contrast].n_settings; s++) {
         for (size_t r = 0; r < l->n_replicates; r++) {
@@ -565,6 +521,7 @@ static size_t take_copies(struct figure *f, const struct pairs *pairs, size_t n_
 {
     size_t n = 0;
     for (size_t r = 0; r < n_replicates && pairs->copy != NULL; r++) {
+        /* A copy is a pair that was measured, so its replicate is one that counts. */
         const char *copy = NULL;
         for (size_t i = r; i < pairs->n && copy == NULL; i += n_replicates) {
             copy = pairs->copy[i];
@@ -622,8 +579,8 @@ static void figure_of_measure(struct contrasting *ct, size_t contrast, size_t me
             }
         }
         struct number mean = sum_mean(&over_settings, "left out");
-        /* A replicate that lost every pair is left out. */
-        if (over_settings.n > 0) {
+        /* A replicate that lost every pair is left out, and one that has zeros alone. */
+        if (is_replicate(pairs, r, n_replicates)) {
             points = points && number_is_point(&mean);
             d[n++] = mean.lo;
         }
@@ -689,6 +646,18 @@ static void pooled_fields(struct figure *f, const struct number *d, size_t n)
     f->fields[FIELD_SIGN] = number_sign(f->fields[FIELD_MEAN]);
 }
 
+/* How many settings of a contrast were measured: levels of replicates are the same throughout a
+ * work, so the first replicate shows it. */
+static size_t n_measured(struct contrasting *ct, size_t contrast, size_t measure)
+{
+    const struct pairs *pairs = pair_any(ct, contrast, measure);
+    size_t n = 0;
+    for (size_t i = 0; i < pairs->n; i += ct->ev->rules->layout.n_replicates) {
+        n += pairs->equal == NULL || !pairs->equal[i] ? 1 : 0;
+    }
+    return n;
+}
+
 /* While it is undetermined whether a measure cleared, it is undetermined what the figure is over,
  * and every field is unknown. */
 static void figure_pooled(struct contrasting *ct, size_t contrast)
@@ -699,6 +668,7 @@ static void figure_pooled(struct contrasting *ct, size_t contrast)
     struct figure *f = &ev->pooled[contrast];
     struct number *d = arena_array(ev->arena, n_settings * p->n_measures, sizeof(*d));
     size_t n = 0;
+    size_t measured = 0;
     const char *why = p->contrasts[contrast].over == OVER_CLEARED
                           ? "no pairs: no counted measure cleared"
                           : "no pairs: no measure is counted";
@@ -715,6 +685,7 @@ static void figure_pooled(struct contrasting *ct, size_t contrast)
         for (size_t s = 0; s < n_settings && member == TRUTH_TRUE; s++) {
             d[n++] = own->settings[s];
         }
+        measured += member == TRUTH_TRUE ? n_measured(ct, contrast, m) : 0;
         /* Lists the cells left out of every measure that is, or may be, a member. */
         if (member != TRUTH_FALSE) {
             mark_excluded(ct, own);
@@ -725,7 +696,7 @@ static void figure_pooled(struct contrasting *ct, size_t contrast)
         f->fields[i] = number_unknown(open || n == 0 ? why : "not a pooled field");
     }
     if (!open) {
-        f->fields[FIELD_N] = number_point((double)n);
+        f->fields[FIELD_N] = number_point((double)measured);
     }
     if (!open && n > 0) {
         pooled_fields(f, d, n);

@@ -76,6 +76,13 @@ void evaluate_table(struct table_evaluation *ev);     /* rows_fired.c: inputs an
  */
 bool input_is_covered(const struct table_evaluation *ev, size_t input);
 
+/* The scores of one measure, [cell]. */
+static inline const struct score *evaluation_scores(const struct table_evaluation *ev,
+                                                    size_t measure)
+{
+    return &ev->reading->scores[measure * ev->rules->program->n_cells];
+}
+
 /* Mean over settings of the mean over the replicates that are left of one arm (b: the second) of a
  * contrast that is not a difference. */
 struct number arm_mean(const struct table_evaluation *ev, size_t contrast, size_t measure, bool b);

@@ -14,6 +14,7 @@
 #include "base/xalloc.h"
 #include "prereg/program/same_work.h"
 #include "truthtable/condition/decision_rules.h"
+#include "truthtable/condition/equal_pairs.h"
 #include "truthtable/evidence/task_params.h"
 #include "truthtable/prove/check.h"
 
@@ -292,24 +293,33 @@ static const size_t *twins_of(struct intervals *iv, size_t stage)
     return own->twins;
 }
 
-/* A cell of the contrast that is asked the same as another of its condition; INDEX_NONE: none. */
-static size_t find_repeated(const struct intervals *iv, size_t contrast, const size_t *twins)
+/* A cell of the condition's contrast, or of the given one of the two that it is the difference of,
+ * that is asked the same as another of its cell's condition; INDEX_NONE: none. What is equal by
+ * construction has no spread to lose. */
+static size_t find_repeated_in(const struct intervals *iv, const struct cond *c, size_t contrast,
+                               const size_t *twins)
 {
     const struct layout *l = &iv->rules->layout;
-    const struct plan_contrast *k = &iv->rules->program->contrasts[contrast];
     size_t found = INDEX_NONE;
-    if (k->is_difference) {
-        found = find_repeated(iv, k->of, twins);
-        return found != INDEX_NONE ? found : find_repeated(iv, k->minus, twins);
-    }
     for (size_t s = 0; s < l->contrasts[contrast].n_settings; s++) {
         for (size_t r = 0; r < l->n_replicates && found == INDEX_NONE; r++) {
+            const struct pair_at at = {c->index, c->measure, s, r};
             const size_t a = layout_pair_a(l, contrast, s, r);
             const size_t b = layout_pair_b(l, contrast, s, r);
-            found = twins[a] != a ? a : twins[b] != b ? b : INDEX_NONE;
+            if (!pair_is_equal(iv->rules->program, l, &at)) {
+                found = twins[a] != a ? a : twins[b] != b ? b : INDEX_NONE;
+            }
         }
     }
     return found;
+}
+
+static size_t find_repeated(const struct intervals *iv, const struct cond *c, const size_t *twins)
+{
+    const struct plan_contrast *k = &iv->rules->program->contrasts[c->index];
+    const size_t found = find_repeated_in(iv, c, k->is_difference ? k->of : c->index, twins);
+    return found != INDEX_NONE || !k->is_difference ? found
+                                                    : find_repeated_in(iv, c, k->minus, twins);
 }
 
 /* Names one pair of cells as the proof, and the fields that could be decided instead. */
@@ -332,7 +342,7 @@ static size_t find_repeated_within(const struct intervals *iv, const struct cond
 {
     const struct plan_program *p = iv->rules->program;
     if (c->index != INDEX_NONE) {
-        return find_repeated(iv, c->index, twins);
+        return find_repeated(iv, c, twins);
     }
     for (size_t i = 0; i < p->n_cells; i++) {
         bool within = twins[i] != i;
@@ -372,7 +382,7 @@ static void check_interval(struct intervals *iv, const struct cond *c, const cha
     if (c->kind == COND_CONTRAST && c->measure != INDEX_NONE && c->field >= FIELD_SD &&
         c->field <= FIELD_BF10) {
         const size_t *twins = twins_of(iv, iv->rules->program->measures[c->measure].stage);
-        const size_t cell = twins == NULL ? INDEX_NONE : find_repeated(iv, c->index, twins);
+        const size_t cell = twins == NULL ? INDEX_NONE : find_repeated(iv, c, twins);
         if (cell != INDEX_NONE) {
             refuse_interval(iv, c, what, text, cell, twins[cell]);
         }

@@ -227,18 +227,34 @@ struct reader_at {
     struct diag *diag;
 };
 
+/* Whether a condition reads a figure that compares nothing: in its measure, or pooled in every
+ * counted one. */
+static bool reads_equal(const struct rules *rules, const struct cond *c)
+{
+    const struct plan_program *p = rules->program;
+    bool any = false;
+    bool equal = c->kind == COND_CONTRAST;
+    for (size_t m = 0; equal && m < p->n_measures; m++) {
+        if (c->measure == INDEX_NONE ? p->measures[m].counted : c->measure == m) {
+            any = true;
+            equal = contrast_is_equal(p, &rules->layout, c->index, m);
+        }
+    }
+    return equal && any;
+}
+
 /* An error where the field is never known, a warning where it is always 0. */
 static void check_condition(const struct reader_at *r, const struct cond *c)
 {
     const struct plan_program *p = r->rules->program;
-    if (c->kind == COND_CONTRAST && c->measure != INDEX_NONE &&
-        contrast_is_equal(p, &r->rules->layout, c->index, c->measure)) {
+    if (reads_equal(r->rules, c)) {
         const bool never = c->field >= FIELD_SD && c->field <= FIELD_ITEM_HIGH;
+        struct strbuf name = STRBUF_INIT;
+        cond_print(c, p, &r->rules->facts, &name);
         diag_add(r->diag, never ? DIAG_ERROR : DIAG_WARNING, r->text->place.line,
-                 r->text->place.column, "%s: contrast.%s[%s].%s is %s: its cells are one work",
-                 r->what, p->contrasts[c->index].name, p->measures[c->measure].name,
-                 contrast_field_name(c->field),
+                 r->text->place.column, "%s: %s is %s: its cells are one work", r->what, name.buf,
                  never ? "never known" : "0 by construction, whatever comes out");
+        strbuf_release(&name);
     }
     for (size_t i = 0; i < c->n_kids; i++) {
         check_condition(r, c->kids[i]);

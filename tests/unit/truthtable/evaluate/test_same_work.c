@@ -165,6 +165,127 @@ static void test_two_records_of_one_work_that_differ(void **state)
     close_scene(&s);
 }
 
+/* Evaluates again what was changed since. */
+static void evaluate_again(struct scene *s)
+{
+    fixture_evaluate(&s->e, &s->rules, &s->ev);
+}
+
+/* Three names of one work, which reports a loss and its tokens. */
+#define THREE_NAMES                                                                                \
+    "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"                                      \
+    "[[factor]]\nname = \"way\"\nlevels = [\"x\", \"y\", \"z\"]\n"                                 \
+    "[stage.train]\ncommand = [\"w\"]\n[[same_work]]\nacross = \"way\"\n"                          \
+    "[measure]\nloss = { metric = \"train.loss\", better = \"lower\" }\n"                          \
+    "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"fact.train.tokens > 1\"], [\"b\", "              \
+    "\"otherwise\"]]\n"                                                                            \
+    "[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"A\"], [\"b\", \"B\"]]\n"                         \
+    "[outcome]\nA = { prior = 0.5, title = \"a\" }\nB = { prior = 0.4, title = \"b\" }\n"
+
+/* The work itself has no record, and its other names disagree, in the score and in the fact. */
+static void test_names_that_differ_without_the_work(void **state)
+{
+    (void)state;
+    struct scene s = {.p = fixture_program(THREE_NAMES)};
+    fixture_rules(s.p, &s.rules);
+    evidence_init(&s.e, s.p);
+    fixture_all_done(&s.e);
+    for (size_t c = 1; c < 3; c++) {
+        const struct evidence_value tokens = {.state = VALUE_KNOWN, .value = (double)(100 * c)};
+        fixture_score(&s.e, c, "loss", 3 + 0.1 * (double)c, 0);
+        evidence_add_fact(&s.e, c, 0, "tokens", &tokens);
+    }
+    evaluate_again(&s);
+    for (size_t c = 1; c < 3; c++) {
+        const struct number *const both[] = {&s.ev.reading->scores[c].value,
+                                             &s.ev.reading->facts[c]};
+        for (size_t i = 0; i < 2; i++) {
+            assert_false(both[i]->known);
+            assert_non_null(strstr(both[i]->why, "way=x is one work with other cells"));
+        }
+    }
+    assert_string_equal(s.ev.reading->facts[0].why, "the record is missing");
+    close_scene(&s);
+}
+
+static void end_work(struct scene *s, const char *cause)
+{
+    evidence_set_task(&s->e, 2, 0, TASK_END_BLOCKED, cause);
+    evidence_set_task(&s->e, 5, 0, TASK_END_NEVER_RUN, "dependency");
+    evaluate_again(s);
+}
+
+/* Seed 3 of the dense model, lost by chance, is left out of both budgets; cancelled, of none. */
+static void test_a_lost_work_is_lost_under_all_names(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, PLAN SAME, 3.4);
+    end_work(&s, "crash");
+    const struct score *scores = s.ev.reading->scores;
+    assert_true(scores[2].excluded);
+    assert_true(scores[5].excluded);
+    assert_string_equal(scores[5].value.why, "excluded: crash");
+    expect_point(field(&s, ARM, LOSS, FIELD_N), 2);
+    expect_point(field(&s, ARM, LOSS, FIELD_MEAN), (-0.4 - 0.7) / 2);
+    end_work(&s, "cancelled");
+    scores = s.ev.reading->scores;
+    assert_false(scores[2].excluded);
+    assert_false(scores[5].excluded);
+    assert_string_equal(scores[5].value.why, "never run: dependency (cancelled)");
+    assert_false(field(&s, ARM, LOSS, FIELD_MEAN)->known);
+    evidence_set_task(&s.e, 2, 0, TASK_END_BLOCKED, "hang");
+    evidence_set_narrower(&s.e, 2, 0, "section_s 5, others 10");
+    evaluate_again(&s);
+    assert_false(s.ev.reading->scores[5].excluded);
+    assert_non_null(strstr(s.ev.reading->scores[5].value.why, "section_s 5, others 10"));
+    close_scene(&s);
+}
+
+/* Of seed 1 only the dense pair is left, and its 0 was not measured. */
+static void test_a_replicate_of_zeros_is_not_measured(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, PLAN SAME, 3.4);
+    evidence_set_task(&s.e, 6, 0, TASK_END_BLOCKED, "crash");
+    evaluate_again(&s);
+    expect_point(field(&s, BUDGET, LOSS, FIELD_N), 2);
+    expect_point(field(&s, BUDGET, LOSS, FIELD_MEAN), (0 + (-0.6 - 0.2) / 2) / 2);
+    expect_point(field(&s, BUDGET, LOSS, FIELD_SD), 0.14142135623730951); /* of -0.3 and -0.1 */
+    /* The dense models are copies of one another: they say nothing of the budget. */
+    for (size_t c = 0; c < 6; c++) {
+        s.e.tasks[c].print = 7;
+    }
+    evaluate_again(&s);
+    assert_non_null(s.ev.reading->scores[1].copy);
+    expect_point(field(&s, BUDGET, LOSS, FIELD_N), 2);
+    expect_point(field(&s, ARM, LOSS, FIELD_N), 1);
+    evidence_set_task(&s.e, 7, 0, TASK_END_BLOCKED, "crash");
+    evidence_set_task(&s.e, 8, 0, TASK_END_BLOCKED, "crash");
+    evaluate_again(&s);
+    expect_point(field(&s, BUDGET, LOSS, FIELD_N), 0);
+    close_scene(&s);
+}
+
+/* Pooled figures count the pairs that were compared. */
+static void test_pooled_figures_count_what_was_compared(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, PLAN SAME, 3.4);
+    expect_point(&s.ev.pooled[DENSE].fields[FIELD_MEAN], 0);
+    expect_point(&s.ev.pooled[DENSE].fields[FIELD_N], 0);
+    expect_point(&s.ev.pooled[DENSE].fields[FIELD_MAX_ABS], 0);
+    expect_point(&s.ev.pooled[BUDGET].fields[FIELD_N], 2); /* of 2 settings x 2 measures */
+    expect_point(&s.ev.pooled[BUDGET].fields[FIELD_MIN], -0.4);
+    close_scene(&s);
+    open_scene(&s, PLAN, 3.4);
+    expect_point(&s.ev.pooled[DENSE].fields[FIELD_N], 2);
+    expect_point(&s.ev.pooled[DENSE].fields[FIELD_MAX_ABS], 0);
+    close_scene(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +294,10 @@ int main(void)
         cmocka_unit_test(test_shared_models_leave_replicates_independent),
         cmocka_unit_test(test_a_difference_that_cancels),
         cmocka_unit_test(test_two_records_of_one_work_that_differ),
+        cmocka_unit_test(test_names_that_differ_without_the_work),
+        cmocka_unit_test(test_a_lost_work_is_lost_under_all_names),
+        cmocka_unit_test(test_a_replicate_of_zeros_is_not_measured),
+        cmocka_unit_test(test_pooled_figures_count_what_was_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,6 +82,9 @@ static const struct {
     {EQUAL, "contrast.dense[q].mean > 0", SAME, NULL, DIAG_WARNING,
      "contrast.dense[q].mean is 0 by construction"},
     {EQUAL, "contrast.budget[q].ci_low > 0", SAME, NULL, DIAG_NOTE, NULL},
+    {EQUAL, "contrast.dense.max_abs > 0", SAME, NULL, DIAG_WARNING,
+     "input i: contrast.dense.max_abs is 0 by construction"},
+    {EQUAL, "contrast.budget.max_abs > 0", SAME, NULL, DIAG_NOTE, NULL},
 };
 
 static void test_cases(void **state)
@@ -129,6 +132,37 @@ static void test_a_declared_work_is_no_warning(void **state)
     }
 }
 
+/* A dense model without a seed makes copies. They take the interval of what compares it, and none
+ * of what compares its two names. */
+static void test_copies_of_one_work_leave_other_intervals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *condition;
+        const char *same;
+        bool refused;
+    } cases[] = {{"contrast.budget[q].ci_low > 0", SAME, false},
+                 {"contrast.budget[q].ci_low > 0", "", true},
+                 {"contrast.arm[q].ci_low > 0", SAME, true}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s %s", cases[i].condition, cases[i].same);
+        struct diag diag;
+        bool refused = false;
+        struct plan_program *p = program_of("params = { a = \"$arm\" }\n[stage.train.when.arm]\n"
+                                            "dense = { h = 1 }\n"
+                                            "moe = { h = \"$budget\", s = \"$seed\" }\n",
+                                            cases[i].condition, cases[i].same);
+        diag_init(&diag, "grid.toml");
+        check_factors(p, &diag);
+        for (size_t d = 0; d < diag.n_items; d++) {
+            refused = refused || strstr(diag.items[d].msg, "ci_low is never known") != NULL;
+        }
+        assert_int_equal(refused, cases[i].refused);
+        diag_release(&diag);
+        program_free(p);
+    }
+}
+
 /* Made-up scores of one work are one: what would need a difference within it is not witnessed. */
 static void test_no_witness_rests_on_a_difference_within_one_work(void **state)
 {
@@ -156,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),
         cmocka_unit_test(test_a_declared_work_is_no_warning),
+        cmocka_unit_test(test_copies_of_one_work_leave_other_intervals),
         cmocka_unit_test(test_no_witness_rests_on_a_difference_within_one_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
