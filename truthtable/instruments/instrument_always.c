@@ -129,13 +129,15 @@ static void put_dispersion(const struct work *w, cJSON *o, size_t m, size_t cond
 {
     double *scores = arena_array(w->arena, w->p->n_cells, sizeof(*scores));
     double *items = arena_array(w->arena, w->p->n_cells, sizeof(*items));
+    bool *counted = arena_array(w->arena, w->p->n_cells, sizeof(*counted)); /* [cell of the work] */
     size_t n = 0;
     for (size_t c = 0; c < w->p->n_cells; c++) {
         const struct score *s = work_score(w, m, c);
         const size_t task = c * w->p->n_stages + w->p->measures[m].stage;
-        const bool is_in = condition == INDEX_NONE ? program_worker_of(w->p, task) == task
-                                                   : w->p->cells[c].condition == condition;
+        bool *own = &counted[program_worker_of(w->p, task) / w->p->n_stages];
+        const bool is_in = condition == INDEX_NONE ? !*own : w->p->cells[c].condition == condition;
         if (is_in && number_is_point(&s->value)) {
+            *own = true;
             scores[n] = s->value.lo;
             items[n++] = s->has_n ? (double)s->n : (double)NAN;
         }

@@ -156,45 +156,83 @@ static void make_columns(struct mixed_terms *m)
     }
 }
 
-/* Why a cell is dropped; NULL when it is a row. A work under several names is one row: a score that
- * counted twice would make every error too small. */
-static const char *why_dropped(const struct mixed_terms *m, size_t response, size_t cell)
+struct rows {
+    size_t *cells; /* [row]: the first of its work that has every value */
+    size_t n;
+    const size_t *of; /* [cell that does the work]: 1 + the row; 0: none */
+    cJSON *dropped;
+};
+
+/* The cell that does a cell's work of the response's stage. */
+static size_t work_of(const struct mixed_terms *m, size_t response, size_t cell)
 {
     const struct plan_program *p = m->w->p;
-    const size_t task = cell * p->n_stages + p->measures[response].stage;
-    const size_t worker = program_worker_of(p, task);
-    if (worker != task) {
-        return arena_printf(m->w->arena, "one work with %s", p->cells[worker / p->n_stages].name);
-    }
-    const struct number *y = &work_score(m->w, response, cell)->value;
-    /* The response first: without it the columns do not matter. */
-    if (point_why(y) != NULL) {
-        return arena_printf(m->w->arena, "%s: %s", m->w->p->measures[response].name, point_why(y));
-    }
+    return program_worker_of(p, cell * p->n_stages + p->measures[response].stage) / p->n_stages;
+}
+
+/* The first column without a value in the cell, or NULL. */
+static const struct column *missing_column(const struct mixed_terms *m, size_t cell)
+{
     for (size_t c = 0; c < m->n; c++) {
-        const char *why = point_why(&m->columns[c].values[cell]);
-        if (why != NULL) {
-            return arena_printf(m->w->arena, "%s: %s", m->columns[c].name, why);
+        if (!number_is_point(&m->columns[c].values[cell])) {
+            return &m->columns[c];
         }
     }
     return NULL;
 }
 
-struct rows {
-    size_t *cells;
-    size_t n;
-    cJSON *dropped;
-};
+/* Why a cell is dropped; NULL when it is a row. A work under several names is one row: a score that
+ * counted twice would make every error too small. */
+static const char *why_dropped(const struct mixed_terms *m, size_t response, size_t cell,
+                               const struct rows *r)
+{
+    const struct plan_program *p = m->w->p;
+    const size_t work = work_of(m, response, cell);
+    const struct number *y = &work_score(m->w, response, cell)->value;
+    if (r->of[work] > 0) {
+        return arena_printf(m->w->arena, "one work with %s",
+                            p->cells[r->cells[r->of[work] - 1]].name);
+    }
+    /* The response first: without it the columns do not matter. */
+    if (point_why(y) != NULL) {
+        return arena_printf(m->w->arena, "%s: %s", p->measures[response].name, point_why(y));
+    }
+    const struct column *c = missing_column(m, cell);
+    return c == NULL ? NULL
+                     : arena_printf(m->w->arena, "%s: %s", c->name, point_why(&c->values[cell]));
+}
+
+/* [cell that does the work]: its names are in more than one group. */
+static bool *find_ungrouped(const struct mixed_terms *m, size_t response, struct arena *a)
+{
+    const struct plan_cell *cells = m->w->p->cells;
+    bool *ungrouped = arena_array(a, m->w->p->n_cells, sizeof(*ungrouped));
+    for (size_t i = 0; i < m->w->p->n_cells; i++) {
+        const size_t work = work_of(m, response, i);
+        ungrouped[work] =
+            ungrouped[work] || cells[i].levels[m->random] != cells[work].levels[m->random];
+    }
+    return ungrouped;
+}
 
 /* The rows of one response, and the cells that were dropped with their reasons. */
 static struct rows keep_rows(const struct mixed_terms *m, size_t response, struct arena *a)
 {
     const struct plan_program *p = m->w->p;
-    struct rows r = {arena_array(a, p->n_cells, sizeof(size_t)), 0, json_array()};
+    const bool *ungrouped = find_ungrouped(m, response, a);
+    size_t *of = arena_array(a, p->n_cells, sizeof(*of));
+    struct rows r = {arena_array(a, p->n_cells, sizeof(size_t)), 0, of, json_array()};
     for (size_t i = 0; i < p->n_cells; i++) {
-        const char *why = why_dropped(m, response, i);
+        const size_t work = work_of(m, response, i);
+        const char *why =
+            ungrouped[work]
+                ? arena_printf(m->w->arena,
+                               "one work under several levels of %s, which groups the rows",
+                               p->factors[m->random].name)
+                : why_dropped(m, response, i, &r);
         if (why == NULL) {
             r.cells[r.n++] = i;
+            of[work] = r.n;
             continue;
         }
         cJSON *o = json_object();
@@ -205,6 +243,28 @@ static struct rows keep_rows(const struct mixed_terms *m, size_t response, struc
     return r;
 }
 
+/* A row's columns are the means over the names of its work, as none of them speaks for the others:
+ * a dense model that is one work under three budgets has a third of each. */
+static void fill_columns(const struct mixed_terms *m, const struct rows *r, size_t response,
+                         double *x)
+{
+    size_t *n_names = xcalloc(r->n, sizeof(*n_names));
+    for (size_t i = 0; i < m->w->p->n_cells; i++) {
+        const size_t row = r->of[work_of(m, response, i)];
+        if (row == 0 || missing_column(m, i) != NULL) {
+            continue;
+        }
+        n_names[row - 1]++;
+        for (size_t c = 0; c < m->n; c++) {
+            x[(row - 1) * m->n + c] += m->columns[c].values[i].lo;
+        }
+    }
+    for (size_t i = 0; i < r->n * m->n; i++) {
+        x[i] /= (double)n_names[i / m->n];
+    }
+    free(n_names);
+}
+
 /* The arrays that mixed_model_fit() expects, row by row. */
 static struct mixed_data data_of(const struct mixed_terms *m, const struct rows *r, size_t response,
                                  struct arena *a)
@@ -213,13 +273,10 @@ static struct mixed_data data_of(const struct mixed_terms *m, const struct rows 
     double *y = arena_array(a, r->n, sizeof(*y));
     size_t *group = arena_array(a, r->n, sizeof(*group));
     for (size_t i = 0; i < r->n; i++) {
-        size_t cell = r->cells[i];
-        y[i] = work_score(m->w, response, cell)->value.lo;
-        group[i] = m->w->p->cells[cell].levels[m->random];
-        for (size_t c = 0; c < m->n; c++) {
-            x[i * m->n + c] = m->columns[c].values[cell].lo;
-        }
+        y[i] = work_score(m->w, response, r->cells[i])->value.lo;
+        group[i] = m->w->p->cells[r->cells[i]].levels[m->random];
     }
+    fill_columns(m, r, response, x);
     return (struct mixed_data){.x = x,
                                .y = y,
                                .group = group,
@@ -229,20 +286,21 @@ static struct mixed_data data_of(const struct mixed_terms *m, const struct rows 
 }
 
 /* Varies over the cells that have it, but not over the rows that are left. */
-static bool constant_by_dropping(const struct mixed_terms *m, const struct column *c,
-                                 const struct rows *r)
+static bool constant_by_dropping(const struct mixed_terms *m, size_t column,
+                                 const struct mixed_data *rows)
 {
+    const struct number *values = m->columns[column].values;
     struct spread all = {0};
     struct spread left = {0};
     for (size_t i = 0; i < m->w->p->n_cells; i++) {
-        if (number_is_point(&c->values[i])) {
-            spread_add(&all, c->values[i].lo, NULL);
+        if (number_is_point(&values[i])) {
+            spread_add(&all, values[i].lo, NULL);
         }
     }
-    for (size_t i = 0; i < r->n; i++) {
-        spread_add(&left, c->values[r->cells[i]].lo, NULL);
+    for (size_t i = 0; i < rows->n; i++) {
+        spread_add(&left, rows->x[i * m->n + column], NULL);
     }
-    return all.lo < all.hi && r->n > 0 && !(left.lo < left.hi);
+    return all.lo < all.hi && rows->n > 0 && !(left.lo < left.hi);
 }
 
 /* Coefficients; those of columns that were not fitted are null. */
@@ -361,7 +419,7 @@ static cJSON *fit_json(const struct mixed_terms *m, size_t response, struct mixe
     json_put(o, "reasons", reasons_json(m, &fit));
     json_put(o, "dropped", rows.dropped);
     for (size_t c = 1; c < m->n; c++) {
-        if (constant_by_dropping(m, &m->columns[c], &rows)) {
+        if (constant_by_dropping(m, c, &data)) {
             json_push_string(constant, m->columns[c].name);
         }
     }
