@@ -58,6 +58,14 @@ static int read_result(const struct accepting *a, cJSON **out, struct err *err)
     return rc;
 }
 
+/* Whether an error of linkat() says that there are no links here: between file systems, on one
+ * without any, of files of another owner, beyond the number that it allows. */
+static bool has_no_links(int error)
+{
+    return error == EXDEV || error == EPERM || error == EMLINK || error == ENOSYS ||
+           error == EOPNOTSUPP;
+}
+
 /* One file, by its name within both attempts. A file that is there already is of an earlier entry
  * that names it, too. */
 static int take_file(const struct accepting *a, const char *name, struct err *err)
@@ -69,8 +77,8 @@ static int take_file(const struct accepting *a, const char *name, struct err *er
     char *below = path_folder(name);
     int rc = strcmp(below, ".") == 0 ? 0 : dir_make(below, FOLDER_MODE, err);
     if (rc == 0 && linkat(AT_FDCWD, from, AT_FDCWD, name, 0) != 0 && errno != EEXIST) {
-        rc = errno == ENOENT ? err_set_errno(err, errno, "%s", from)
-                             : file_copy(from, name, FILE_MODE, err);
+        rc = has_no_links(errno) ? file_copy(from, name, FILE_MODE, err)
+                                 : err_set_errno(err, errno, "link %s", from);
     }
     free(below);
     free(from);
@@ -95,6 +103,23 @@ static int take_files(const struct accepting *a, const cJSON *result, struct err
     return rc;
 }
 
+/* Indented, unless only one line fits in what the daemon accepts. */
+static int print_result(const cJSON *result, struct strbuf *text, struct err *err)
+{
+    int rc = json_pretty(result, text, err);
+    if (rc == 0 && text->len >= LAYOUT_RESULT_MAX) {
+        strbuf_clear(text);
+        rc = json_line(result, text, err);
+    }
+    if (rc == 0 && text->len >= LAYOUT_RESULT_MAX) {
+        rc = err_set(err, ERR_RANGE,
+                     "%s: %zu bytes with what another name of a work adds; at most %zu are "
+                     "accepted: write a smaller result",
+                     LAYOUT_RESULT, text->len + 1, LAYOUT_RESULT_MAX);
+    }
+    return rc;
+}
+
 static int write_result(const struct accepting *a, cJSON *result, struct err *err)
 {
     const char *worker = NULL;
@@ -108,7 +133,7 @@ static int write_result(const struct accepting *a, cJSON *result, struct err *er
     json_put(result, "same_work", of);
     cJSON_DeleteItemFromObjectCaseSensitive(result, "attempt");
     json_put_string(result, "attempt", a->attempt);
-    if (rc == 0 && (rc = json_pretty(result, &text, err)) == 0) {
+    if (rc == 0 && (rc = print_result(result, &text, err)) == 0) {
         strbuf_addc(&text, '\n');
         rc = file_write_atomic(LAYOUT_RESULT, text.buf, text.len, FILE_MODE, err);
     }
