@@ -88,6 +88,8 @@ cJSON *summary_checks(const struct shell *sh, const struct hosted *h);
 /* SUMMARY's "state". */
 const char *summary_state(const struct shell *sh, const struct hosted *h);
 const char *summary_task_state(const struct shell *sh, const struct hosted *h, uint32_t task);
+/* The time left in ms; NaN when a stage with open tasks has no estimate. */
+double summary_eta_ms(const struct shell *sh, const struct hosted *h);
 /* An estimate in ms; null when it is negative, not finite, or beyond ten years. */
 void summary_put_span(cJSON *o, const char *key, double ms);
 void summary_put_time(cJSON *o, const char *key, struct wall_time t); /* null for 0 */

@@ -1,7 +1,8 @@
 /*
- * amend: prepared off the loop (the new text is read, data of another path hashed, results
- * read) and kept until it is committed (amend_commit.c). Between the two a person may sign; what
- * the amendment was judged by must still be so then.
+ * amend: prepared off the loop (the new text is read, data of another path hashed, results read,
+ * works under several names held against what the workers say of their tasks) and kept until it is
+ * committed (amend_commit.c). Between the two a person may sign; what the amendment was judged by
+ * must still be so then.
  */
 #include <stdio.h>
 #include <string.h>
@@ -88,7 +89,6 @@ static int read_then(struct amend_job *j)
     return 0;
 }
 
-/* condition -> stage -> solved params, from the workers' descriptions; or NULL. */
 /* Whether what is declared as one work still is, under the amended parameters. */
 static int check_works(const struct amend_job *j, struct err *err)
 {
@@ -103,6 +103,7 @@ static int check_works(const struct amend_job *j, struct err *err)
     return rc;
 }
 
+/* condition -> stage -> solved params, from the workers' descriptions; or NULL. */
 static cJSON *solved_of(const cJSON *describe)
 {
     return describe == NULL ? NULL : lock_solved(describe);

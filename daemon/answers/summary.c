@@ -21,6 +21,7 @@
 #include "daemon/shell/gpu_watch.h"
 #include "daemon/shell/verdict_job.h"
 #include "prereg/program/input_reads.h"
+#include "prereg/program/same_work.h"
 #include "prereg/program/verdict_kind.h"
 #include "prereg/task/describe.h"
 
@@ -85,9 +86,9 @@ static double side_by_side(const struct shell *sh, const struct plan_program *p,
     return fmax(floor(n), 1);
 }
 
-/* The time left in ms: all open tasks at full parallelism, less the progress of running ones; NaN
- * when a stage with open tasks has no estimate. */
-static double eta_ms(const struct shell *sh, const struct hosted *h)
+/* All open tasks at full parallelism, less the progress of running ones. Another name of a work
+ * takes moments. */
+double summary_eta_ms(const struct shell *sh, const struct hosted *h)
 {
     const struct plan_program *p = h->bundle->program;
     double *total_ms = xcalloc(p->n_stages, sizeof(*total_ms));
@@ -95,7 +96,7 @@ static double eta_ms(const struct shell *sh, const struct hosted *h)
     estimate_stages(sh, h, total_ms);
     for (size_t i = 0; i < h->n_tasks; i++) {
         size_t s = i % p->n_stages;
-        if (!task_state_is_terminal(h->tasks[i].state)) {
+        if (!task_state_is_terminal(h->tasks[i].state) && program_worker_of(p, i) == i) {
             left += total_ms[s] / side_by_side(sh, p, s);
         }
     }
@@ -384,7 +385,7 @@ static void put_life(cJSON *o, const struct shell *sh, const struct hosted *h)
     json_put_string(o, "history", hosted_history(h));
     json_put_string(o, "history_why", h->history_why);
     json_put_int(o, "elapsed_ms", end.ms > h->submitted.ms ? end.ms - h->submitted.ms : 0);
-    double eta = eta_ms(sh, h);
+    double eta = summary_eta_ms(sh, h);
     summary_put_span(o, "eta_ms", eta < 0 ? 0 : eta);
 }
 

@@ -6,11 +6,13 @@
  *
  * The rule: no task of the stage was ever done; SAME_MAX of its tasks, or all that can still end by
  * themselves where they are fewer, are blocked by an end of their own with one cause, exit code and
- * signal. They are then revived with fresh budgets, so that the next count begins at 0, and the
- * program pauses. Attempts that run then belong to that pause: one that fails is revived, too, and
- * counts for no other, even if the program was resumed meanwhile and other cells are done.
+ * signal. Other names of works (same_work.h) are a stage of their own here: they run none of it.
+ * They are then revived with fresh budgets, so that the next count begins at 0, and the program
+ * pauses. Attempts that run then belong to that pause: one that fails is revived, too, and counts
+ * for no other, even if the program was resumed meanwhile and other cells are done.
  */
 #include "daemon/core/internal.h"
+#include "daemon/core/same_work.h"
 
 #include <assert.h>
 
@@ -72,6 +74,12 @@ struct failure_tally {
     uint32_t able;  /* that can still end by themselves, or did */
 };
 
+/* Whether a task of the same stage does the same as `of`: the work itself, or accepts one. */
+static bool is_alike(const struct core_program *p, uint32_t task, uint32_t of)
+{
+    return task_is_named(p, task) == task_is_named(p, of);
+}
+
 /* Over the cells of one stage: its tasks are n_stages apart. */
 static struct failure_tally count(const struct core_program *p, uint32_t task)
 {
@@ -79,6 +87,9 @@ static struct failure_tally count(const struct core_program *p, uint32_t task)
     struct failure_tally n = {0};
     for (uint32_t i = task % p->n_stages; i < p->n_grid; i += p->n_stages) {
         const struct core_task *t = &p->tasks[i];
+        if (!is_alike(p, i, task)) {
+            continue;
+        }
         bool same = is_same(t, &p->tasks[task]) && can_revive(p, i);
         n.same += same;
         n.other += !same && t->state == TASK_BLOCKED && !is_out(t);
@@ -154,7 +165,7 @@ bool failures_pause(struct core *c, struct core_program *p, uint32_t task, bool 
     }
     pause_for(c, p, task, &n, text);
     for (uint32_t i = task % p->n_stages; i < p->n_grid; i += p->n_stages) {
-        if (is_same(&p->tasks[i], &of) && can_revive(p, i)) {
+        if (is_alike(p, i, task) && is_same(&p->tasks[i], &of) && can_revive(p, i)) {
             revive(c, p, i);
         }
     }

@@ -9,6 +9,7 @@
 #include "daemon/core/explain.h"
 
 #include "daemon/core/internal.h"
+#include "daemon/core/same_work.h"
 #include <assert.h>
 
 /* The person's reason, which the row of every task has. */
@@ -36,15 +37,34 @@ static void stop_cell(struct core *c, struct core_program *p, uint32_t first)
     }
 }
 
+/* Whether the cell has another name of a task in a cell that is marked. */
+static bool has_name_of(const struct core_program *p, uint32_t first, const bool *marked)
+{
+    bool any = false;
+    for (uint32_t i = first; i < first + p->n_stages; i++) {
+        any = any || marked[task_worker(p, i) / p->n_stages];
+    }
+    return any;
+}
+
 /* Running attempts are ended at once, however many tasks wait, together with the rest of their
- * cells: else those would end with the cause "dependency". */
+ * cells and the cells with other names of what those do: else these would end with the cause
+ * "dependency". A name is later than its work, so cells are marked upwards and end downwards. */
 static void stop_live(struct core *c, struct core_program *p)
 {
+    const uint32_t n_cells = p->n_grid / p->n_stages;
+    bool *marked = xcalloc(n_cells, sizeof(*marked));
     for (uint32_t i = 0; i < p->n_grid; i++) {
-        if (p->tasks[i].live != NOWHERE && is_open(p, i)) {
-            stop_cell(c, p, i - i % p->n_stages);
+        const uint32_t cell = i / p->n_stages;
+        marked[cell] = marked[cell] || (p->tasks[i].live != NOWHERE && is_open(p, i)) ||
+                       (i % p->n_stages == 0 && p->same != NULL && has_name_of(p, i, marked));
+    }
+    for (uint32_t cell = n_cells; cell-- > 0;) {
+        if (marked[cell]) {
+            stop_cell(c, p, cell * p->n_stages);
         }
     }
+    free(marked);
 }
 
 /* Downwards from the last task: apparatus checks, then cells, their deepest stages first. A request

@@ -1,7 +1,13 @@
 /* The table of answers has a function for every method; a request about a program that is not
- * loaded is answered with the reason. */
+ * loaded is answered with the reason; what a status counts as excluded, and as left. Linked with
+ * run_record_follow() wrapped: there is no store, so what [run] was is not known. */
+#include <string.h>
+
+#include "base/json/json.h"
 #include "base/xalloc.h"
 #include "daemon/answers/answer.h"
+#include "prereg/load/program_load.h"
+#include "state/store/run_history.h"
 #include "tests/unit/check.h"
 
 static void test_every_method_has_an_answer(void **state)
@@ -35,11 +41,101 @@ static void test_a_program_that_is_not_loaded_is_named(void **state)
     free(one.name);
 }
 
+/* Two names of one work, trained and then scored. */
+#define TWO_NAMES                                                                                  \
+    "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"                                      \
+    "[[factor]]\nname = \"way\"\nlevels = [\"x\", \"y\"]\n"                                        \
+    "[stage.train]\ncommand = [\"w\"]\n[stage.score]\ncommand = [\"w\"]\nafter = [\"train\"]\n"    \
+    "[[same_work]]\nacross = \"way\"\n"                                                            \
+    "[measure]\nacc = { metric = \"score.acc\", counted = true }\n"                                \
+    "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"measure.acc[way=x] > 0.5\"], [\"b\", "           \
+    "\"otherwise\"]]\n"                                                                            \
+    "[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"A\"], [\"b\", \"B\"]]\n"                         \
+    "[outcome]\nA = { prior = 0.5, title = \"a\" }\nB = { prior = 0.4, title = \"b\" }\n"          \
+    "[exclusion]\nbudget = 0.5\n"
+
+int __wrap_run_record_follow(struct store *store, uint32_t program, const struct plan_program *p,
+                             const struct run_bounds *bounds, struct run_record **r,
+                             struct err *err);
+
+int __wrap_run_record_follow(struct store *store, uint32_t program, const struct plan_program *p,
+                             const struct run_bounds *bounds, struct run_record **r,
+                             struct err *err)
+{
+    (void)store;
+    (void)program;
+    (void)p;
+    (void)bounds;
+    (void)r;
+    return err_set(err, ERR_IO, "there is no store");
+}
+
+static void open_names(struct bundle *bundle)
+{
+    struct diag diag;
+    struct err err;
+    diag_init(&diag, "grid.toml");
+    if (program_parse(TWO_NAMES, strlen(TWO_NAMES), "grid.toml", &bundle->program, &diag, &err) !=
+        0) {
+        fail_msg("%s", err.msg);
+    }
+    diag_release(&diag);
+}
+
+/* A second for each training and for each score, of which there is one. */
+static void test_another_name_takes_no_time(void **state)
+{
+    (void)state;
+    struct bundle bundle = {0};
+    open_names(&bundle);
+    struct task_row rows[4] = {{.state = TASK_READY},
+                               {.state = TASK_WAITING},
+                               {.state = TASK_WAITING},
+                               {.state = TASK_WAITING}};
+    struct stage_times times[2] = {{1, 1000}, {1, 1000}};
+    const struct hosted h = {
+        .bundle = &bundle, .plan = &bundle, .tasks = rows, .n_tasks = 4, .times = times};
+    struct lock lock = {0};
+    const struct shell sh = {.config = {.cores = 1}};
+    bundle.lock = &lock;
+    assert_float_equal(summary_eta_ms(&sh, &h), 2000, 0);
+    program_free(bundle.program);
+}
+
+/* The training of x is lost by chance, and with it all that the two names needed of it. */
+static void test_a_lost_work_is_excluded_under_all_names(void **state)
+{
+    (void)state;
+    static const struct {
+        enum cause cause;
+        int excluded;
+    } cases[] = {{CAUSE_CRASH, 2}, {CAUSE_USER_ERROR, 0}};
+    struct bundle bundle = {0};
+    open_names(&bundle);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%zu", i);
+        struct task_row rows[4] = {{.state = TASK_BLOCKED, .cause = cases[i].cause},
+                                   {.state = TASK_NEVER_RUN, .cause = CAUSE_DEPENDENCY},
+                                   {.state = TASK_NEVER_RUN, .cause = CAUSE_DEPENDENCY},
+                                   {.state = TASK_NEVER_RUN, .cause = CAUSE_DEPENDENCY}};
+        struct hosted h = {.bundle = &bundle, .plan = &bundle, .tasks = rows, .n_tasks = 4};
+        struct hosted *programs[1] = {&h};
+        struct shell sh = {.programs = programs, .cap_programs = 1};
+        cJSON *counted = counted_json(&sh, &h);
+        assert_int_equal(json_member(counted, "planned")->valueint, 2);
+        assert_int_equal(json_member(counted, "excluded")->valueint, cases[i].excluded);
+        cJSON_Delete(counted);
+    }
+    program_free(bundle.program);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_method_has_an_answer),
         cmocka_unit_test(test_a_program_that_is_not_loaded_is_named),
+        cmocka_unit_test(test_a_lost_work_is_excluded_under_all_names),
+        cmocka_unit_test(test_another_name_takes_no_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

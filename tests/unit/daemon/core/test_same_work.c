@@ -199,6 +199,29 @@ static void test_a_work_that_is_being_accepted_is_not_lost(void **state)
     driver_release(&d);
 }
 
+/* Only the works of a stage can fail: with two of them and their two names, all that can have. */
+static void test_every_work_fails_the_same_way(void **state)
+{
+    (void)state;
+    static const uint32_t workers[4 * N_STAGES] = {0, 1, 2, 3, 0, 1, 2, 3};
+    const struct core_plan plan = {
+        .n_cells = 4, .n_stages = N_STAGES, .stages = STAGES, .workers = workers};
+    struct driver d;
+    struct program_row status = {0};
+    driver_init(&d, 16);
+    driver_add(&d, 1, &plan);
+    block(&d, TRAIN(0));
+    expect_state(&d, TRAIN(2), TASK_NEVER_RUN);
+    const uint32_t no = driver_row(&d, TRAIN(1)).n_attempts;
+    driver_at(&d, CORE_ATTEMPT_UP, TRAIN(1), no);
+    driver_exit(&d, TRAIN(1), no, 64);
+    assert_true(core_program_status(d.core, 1, &status));
+    assert_int_equal(status.paused, PAUSE_FAILURES);
+    expect_state(&d, TRAIN(0), TASK_READY);
+    expect_state(&d, TRAIN(2), TASK_WAITING);
+    driver_release(&d);
+}
+
 static void test_a_damaged_list_is_refused(void **state)
 {
     (void)state;
@@ -233,6 +256,7 @@ int main(void)
         cmocka_unit_test(test_names_of_what_is_blocked_on_the_way),
         cmocka_unit_test(test_a_lost_work_ends_names_that_have_not_begun),
         cmocka_unit_test(test_a_work_that_is_being_accepted_is_not_lost),
+        cmocka_unit_test(test_every_work_fails_the_same_way),
         cmocka_unit_test(test_a_damaged_list_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,7 +75,8 @@ static void step(struct driver *d, struct stored *s, enum core_event_kind kind)
     for (size_t i = 0; i < d->out.n_rows; i++) {
         const struct state_row *row = &d->out.rows[i];
         bool ends = row->kind == ROW_TASK_ENDED || row->kind == ROW_TASK_ENDING;
-        assert_true(!ends || strcmp(row->detail, "scripted") == 0); /* the reason, in all of them */
+        assert_true(!ends || (row->detail != NULL && strcmp(row->detail, "scripted") ==
+                                                         0)); /* the reason, in all of them */
     }
     assert_false(driver_did(d, ACT_START));
 }
@@ -125,6 +126,37 @@ static void test_slices(void **state)
     step(&d, s, CORE_STOP); /* once is enough */
     assert_int_equal(d.out.n_rows, 0);
     finish(&d, s);
+    driver_release(&d);
+    free(s);
+}
+
+/* Cell 300 is another name of cell 0, which is at work: it ends with it, and as stopped. */
+static void test_another_name_of_what_lives(void **state)
+{
+    (void)state;
+    static uint32_t workers[N_TASKS];
+    struct core_plan plan = PLAN;
+    struct driver d;
+    struct stored *s = malloc(sizeof(*s));
+    for (uint32_t i = 0; i < N_TASKS; i++) {
+        workers[i] = i / 2 == 300 ? i % 2 : i;
+    }
+    plan.workers = workers;
+    store_init(s);
+    driver_init(&d, 1);
+    driver_add(&d, 1, &plan);
+    (void)take_rows(&d, s);
+    driver_at(&d, CORE_ATTEMPT_UP, 0, 1);
+    (void)take_rows(&d, s);
+    step(&d, s, CORE_STOP);
+    driver_end(&d, 0, 1, END_SIGNALLED);
+    (void)take_rows(&d, s);
+    assert_int_equal(s->tasks[0].cause, CAUSE_STOPPED);
+    for (uint32_t i = 600; i < 602; i++) {
+        assert_int_equal(s->tasks[i].state, TASK_NEVER_RUN);
+        assert_int_equal(s->tasks[i].cause, CAUSE_STOPPED);
+    }
+    assert_int_equal(s->tasks[602].state, TASK_READY);
     driver_release(&d);
     free(s);
 }
@@ -223,6 +255,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_another_name_of_what_lives),
         cmocka_unit_test(test_death_between_slices),
         cmocka_unit_test(test_retry),
         cmocka_unit_test(test_one_slice),
