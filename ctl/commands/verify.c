@@ -66,6 +66,12 @@ static void add_release(struct strbuf *sb, const struct term *t, const cJSON *re
     }
 }
 
+/* Behind the level. */
+static const char *const BASES[BASIS_NR] = {[BASIS_RECORDS] = "",
+                                            [BASIS_ITEMS_IN_PART] =
+                                                ", counted again from the items in part",
+                                            [BASIS_ITEMS] = ", counted again from the items"};
+
 /* The answer as text: the fault, or level and sentence, then what is established, claimed, not
  * shown. */
 static void say(const struct verify_answer *a)
@@ -79,8 +85,7 @@ static void say(const struct verify_answer *a)
         char records[200]; /* of an imported program a label of its maker's */
         text_copy_line(records, sizeof(records), answer_text(a->json, "records", "?"));
         out_styled(&sb, &t, STYLE_GREEN, verify_level_name(a->level));
-        strbuf_addf(&sb, "%s  %s: %s, root %.16s, records: %s\n",
-                    a->rests_on_items ? ", counted again from the items" : "",
+        strbuf_addf(&sb, "%s  %s: %s, root %.16s, records: %s\n", BASES[a->basis],
                     answer_text(a->json, "program", "?"), answer_text(a->json, "outcome", "?"),
                     answer_text(a->json, "root", "?"), records);
         add_release(&sb, &t, json_member(a->json, "release"));

@@ -25,18 +25,18 @@ command = ["./items_worker.py"]
 params = {{ arm = "$arm", seed = "$seed", lie = {lie} }}
 [measure]
 acc = {{ metric = "score.acc", items = 20, chance = 0.25, floor = 0.5 }}
-[instrument.paired]
+{more}[instrument.paired]
 kind = "items"
 contrast = "arm"
 cluster = "group"
 """ + decision("arm", ("a", "b"))
 
 
-def run(place, name, lie):
+def run(place, name, lie, more=""):
     folder = place.path(name)
     os.makedirs(folder)
     shutil.copy2(os.path.join(lab.LIB, "items_worker.py"), folder)
-    grid = place.write(os.path.join(name, "grid.toml"), GRID.format(name=name, lie=lie))
+    grid = place.write(os.path.join(name, "grid.toml"), GRID.format(name=name, lie=lie, more=more))
     place.ctl("lock", grid)
     place.must(OK, "preregd", "submit", grid)
     place.wait_finished(120)
@@ -68,7 +68,9 @@ def test_items(place):
         answer = place.ctl_json("verify", path)
         equal((answer["level"], answer["rests_on"]), ("self-consistent", "items"), path)
         equal(answer["items"], {"results": 4, "scores": 12, "others": 4, "other": "centered", "without": 4,
+                                "uncounted": 0, "first_uncounted": None, "lines": 84, "faulty": 4, "empty": 0, "first_empty": None,
                                 "instruments": True, "why": None}, f"items of {path}")
+        expect(any(s == "of 84 items 4 are at fault and count for no score" for s in answer["established"]), f"established: {answer['established']}")
         expect(any(s.startswith("12 scores were counted again from the items of 4 results, and are the same") for s in answer["established"]),
                f"established: {answer['established']}")
         expect(any("instruments.json was computed again" in s for s in answer["established"]), f"established: {answer['established']}")
@@ -135,5 +137,18 @@ def test_lie(place):
     place.ctl("export", "lying", "--out", place.path("out"))
 
 
+def test_in_part(place):
+    """A counted measure whose items have no member of its name: nothing is said to have been counted again that was not."""
+    place.serve()
+    run(place, "renamed", 0.0, more='centered = { metric = "score.centered" }\n')
+    made = place.ctl_json("export", "renamed", "--items", "--out", place.path("out"))
+    answer = place.ctl_json("verify", made["folder"])
+    equal((answer["rests_on"], answer["items"]["scores"], answer["items"]["uncounted"], answer["items"]["first_uncounted"]),
+          ("items in part", 12, 4, "arm=a,seed=1/score.centered"), "what the scores rest on")
+    expect(any(s.startswith("That 4 scores of counted measures follow from items: they were not") for s in answer["not_shown"]), answer["not_shown"])
+    said = place.ctl("verify", made["folder"]).stdout
+    expect(said.startswith("self-consistent, counted again from the items in part  renamed: "), said)
+
+
 if __name__ == "__main__":
-    lab.main(test_items, test_lie)
+    lab.main(test_items, test_lie, test_in_part)

@@ -2,7 +2,9 @@
  * One pass over the items, with two running sums for each metric that has a value: over the member
  * of its whole name, and over what its name makes of other members (a group, a perplexity). The
  * first wins where any item has such a member. Every sum follows the order of the file, and items
- * named more than once are an error, so a line cannot count twice.
+ * named more than once are an error, so a line cannot count twice. Metrics are looked up by the
+ * names of a line's members, never the other way around: the work is that of reading the file,
+ * however many metrics a stranger's result has.
  */
 #include "truthtable/instruments/recount.h"
 
@@ -40,6 +42,9 @@ struct sums {
     int64_t n;
 };
 
+/* A group's name is no longer; items of another name are of no metric's group. */
+#define GROUP_MAX ((size_t)256)
+
 /* One metric with a value. */
 struct metric {
     const char *name; /* borrowed from the result, as `stated` */
@@ -48,13 +53,28 @@ struct metric {
     const char *group;      /* behind it; NULL: it has none */
     enum recount_rule rule; /* of `parts` */
     const char *weight;
+    bool binds;        /* the verdict rests on it */
     struct sums whole; /* of the member of its whole name */
     struct sums parts;
 };
 
+/* The items of a group that are not at fault. */
+struct group_items {
+    const char *name;
+    int64_t n;
+};
+
 struct counting {
-    struct metric *metrics;
+    struct metric *metrics; /* as the result has them */
+    struct metric **sorted; /* by name */
     size_t n;
+    size_t name_max;            /* bytes of the longest name */
+    bool has_perplexities;      /* some metric is made of "ll" */
+    struct group_items *groups; /* of metrics that bind; by name, each once */
+    size_t n_groups;
+    struct strbuf key; /* a name that is looked up */
+    int64_t n_items;   /* that are not at fault */
+    int64_t n_faulty;
     struct items_table seen; /* items, for those named twice */
 };
 
@@ -62,11 +82,15 @@ void recount_init(struct recount *r)
 {
     *r = (struct recount){0};
     strbuf_init(&r->other);
+    strbuf_init(&r->missed);
+    strbuf_init(&r->empty);
 }
 
 void recount_release(struct recount *r)
 {
     strbuf_release(&r->other);
+    strbuf_release(&r->missed);
+    strbuf_release(&r->empty);
     *r = (struct recount){0};
 }
 
@@ -88,21 +112,93 @@ static struct metric metric_of(const cJSON *entry, const struct evidence_value *
     return m;
 }
 
+/* Orders pointers to metrics by name. */
+static int by_name(const void *a, const void *b)
+{
+    return strcmp((*(struct metric *const *)a)->name, (*(struct metric *const *)b)->name);
+}
+
+static int by_group(const void *a, const void *b)
+{
+    return strcmp(((const struct group_items *)a)->name, ((const struct group_items *)b)->name);
+}
+
+/* The metric of that name; NULL: none has it. */
+static struct metric *find(const struct counting *c, const char *name)
+{
+    const struct metric key = {.name = name};
+    const struct metric *wanted = &key;
+    struct metric **found = bsearch(&wanted, c->sorted, c->n, sizeof(*c->sorted), by_name);
+    return found == NULL ? NULL : *found;
+}
+
+static struct group_items *find_group(const struct counting *c, const char *name)
+{
+    const struct group_items key = {.name = name};
+    return bsearch(&key, c->groups, c->n_groups, sizeof(*c->groups), by_group);
+}
+
+/* The metric "MEMBER:GROUP", where the group's name has no colon: a name is split at its last. */
+static struct metric *find_in_group(struct counting *c, const char *member, const char *group)
+{
+    const size_t len = strlen(member);
+    if (group == NULL || len + 1 + strlen(group) > c->name_max) {
+        return NULL;
+    }
+    strbuf_clear(&c->key);
+    strbuf_add(&c->key, member, len);
+    strbuf_addc(&c->key, ':');
+    strbuf_adds(&c->key, group);
+    return find(c, c->key.buf);
+}
+
+/* Marks the metrics that bind, and lists their groups. */
+static void mark_binding(struct counting *c, const struct recount_result *of)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < of->n_binding; i++) {
+        struct metric *m = find(c, of->binding[i]);
+        if (m != NULL) {
+            m->binds = true;
+            if (m->group != NULL) {
+                c->groups[n++].name = m->group;
+            }
+        }
+    }
+    qsort(c->groups, n, sizeof(*c->groups), by_group);
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || by_group(&c->groups[c->n_groups - 1], &c->groups[i]) != 0) {
+            c->groups[c->n_groups++] = c->groups[i];
+        }
+    }
+}
+
 /* Those that state a number; a null one has nothing to be counted again. */
-static void counting_init(struct counting *c, const cJSON *metrics)
+static void counting_init(struct counting *c, const struct recount_result *of)
 {
     const cJSON *entry = NULL;
+    const size_t n = (size_t)cJSON_GetArraySize(of->metrics);
     *c = (struct counting){0};
-    c->metrics = xcalloc((size_t)cJSON_GetArraySize(metrics) + 1, sizeof(*c->metrics));
+    c->metrics = xcalloc(n + 1, sizeof(*c->metrics));
+    c->sorted = xcalloc(n + 1, sizeof(struct metric *));
+    c->groups = xcalloc(of->n_binding + 1, sizeof(*c->groups));
+    strbuf_init(&c->key);
     items_table_init(&c->seen);
     items_table_begin(&c->seen, 1);
-    cJSON_ArrayForEach(entry, metrics)
+    cJSON_ArrayForEach(entry, of->metrics)
     {
         const struct evidence_value stated = evidence_value_of(entry);
         if (entry->string != NULL && stated.state == VALUE_KNOWN) {
-            c->metrics[c->n++] = metric_of(entry, &stated);
+            const size_t len = strlen(entry->string);
+            struct metric *m = &c->metrics[c->n];
+            *m = metric_of(entry, &stated);
+            c->sorted[c->n++] = m;
+            c->name_max = len > c->name_max ? len : c->name_max;
+            c->has_perplexities |= m->rule != RULE_MEAN;
         }
     }
+    qsort(c->sorted, c->n, sizeof(struct metric *), by_name);
+    mark_binding(c, of);
 }
 
 static void counting_release(struct counting *c)
@@ -111,15 +207,17 @@ static void counting_release(struct counting *c)
         free(c->metrics[i].base);
     }
     free(c->metrics);
+    free(c->sorted);
+    free(c->groups);
+    strbuf_release(&c->key);
     items_table_release(&c->seen);
 }
 
 /* ---- a line ---- */
 
-/* A number or truth value of a line; false for anything else. */
-static bool value_of(const cJSON *line, const char *member, double *out)
+/* A number or truth value; false for anything else. */
+static bool value_of(const cJSON *v, double *out)
 {
-    const cJSON *v = json_member(line, member);
     if (cJSON_IsBool(v)) {
         *out = cJSON_IsTrue(v) ? 1 : 0;
         return true;
@@ -144,26 +242,48 @@ static void add(struct sums *s, double value, double weight)
     s->n++;
 }
 
-/* Adds the line to both sums of a metric, where it has what they need. */
-static void add_line(struct metric *m, const cJSON *line)
+/* Adds a member to the metric of its name, and to that of its name in the line's group. */
+static void add_member(struct counting *c, const cJSON *member, const char *group)
 {
-    const cJSON *group = json_member(line, "group");
+    struct metric *m = NULL;
     double value = 0;
-    double weight = 0;
-    if (value_of(line, m->name, &value)) {
-        add(&m->whole, value, 0);
-    }
-    if (m->group != NULL && (!cJSON_IsString(group) || strcmp(group->valuestring, m->group) != 0)) {
+    if (!value_of(member, &value)) {
         return;
     }
-    if (m->rule == RULE_MEAN) {
-        if (m->group != NULL && value_of(line, m->base, &value)) {
-            add(&m->parts, value, 0);
-        }
-    } else if (likelihood_of(line, &value) &&
-               (m->weight == NULL || value_of(line, m->weight, &weight))) {
-        add(&m->parts, value, weight);
+    if (strlen(member->string) <= c->name_max && (m = find(c, member->string)) != NULL) {
+        add(&m->whole, value, 0);
     }
+    if ((m = find_in_group(c, member->string, group)) != NULL && m->rule == RULE_MEAN) {
+        add(&m->parts, value, 0);
+    }
+}
+
+/* Adds the line to the metrics that are made of "ll", where it has what they need. */
+static void add_perplexities(struct counting *c, const cJSON *line, const char *group)
+{
+    double ll = 0;
+    if (!likelihood_of(line, &ll)) {
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(perplexities); i++) {
+        const char *by = perplexities[i].weight;
+        struct metric *both[2] = {find(c, perplexities[i].name),
+                                  find_in_group(c, perplexities[i].name, group)};
+        double weight = 0;
+        for (size_t k = 0; k < ARRAY_LEN(both); k++) {
+            if (both[k] != NULL && (by == NULL || value_of(json_member(line, by), &weight))) {
+                add(&both[k]->parts, ll, weight);
+            }
+        }
+    }
+}
+
+/* The group of a line, as a metric's name may end; NULL: of none. */
+static const char *group_of(const cJSON *line)
+{
+    const cJSON *group = json_member(line, "group");
+    const char *name = cJSON_IsString(group) ? group->valuestring : NULL;
+    return name != NULL && strlen(name) <= GROUP_MAX && strchr(name, ':') == NULL ? name : NULL;
 }
 
 /* An items_take: an item that occurs twice ends the reading. */
@@ -177,9 +297,24 @@ static int take_item(void *ctx, const struct items_line *line, struct err *err)
 static int take_line(void *ctx, const cJSON *line, struct err *err)
 {
     struct counting *c = ctx;
+    const char *group = group_of(line);
+    struct group_items *of_group = group == NULL ? NULL : find_group(c, group);
+    const cJSON *member = NULL;
     (void)err;
-    for (size_t i = 0; i < c->n && json_member(line, "fault") == NULL; i++) {
-        add_line(&c->metrics[i], line);
+    if (json_member(line, "fault") != NULL) {
+        c->n_faulty++;
+        return 0;
+    }
+    c->n_items++;
+    if (of_group != NULL) {
+        of_group->n++;
+    }
+    cJSON_ArrayForEach(member, line)
+    {
+        add_member(c, member, group);
+    }
+    if (c->has_perplexities) {
+        add_perplexities(c, line, group);
     }
     return 0;
 }
@@ -197,19 +332,53 @@ static double value_by(enum recount_rule rule, const struct sums *s)
     }
 }
 
+/* A metric of which the items say nothing. */
+static void take_other(const struct metric *m, struct recount *r)
+{
+    r->n_others++;
+    if (r->other.len == 0) {
+        strbuf_adds(&r->other, m->name);
+    }
+    r->n_missed += m->binds ? 1 : 0;
+    if (m->binds && r->missed.len == 0) {
+        strbuf_adds(&r->missed, m->name);
+    }
+}
+
+/* How many items there are of a binding metric's group. */
+static int64_t items_of(const struct counting *c, const char *name)
+{
+    const struct group_items *group = find_group(c, name);
+    return group == NULL ? 0 : group->n;
+}
+
+/* Counts the items that a binding score leaves out: they are not at fault, and have no value. */
+static void take_empty(const struct metric *m, int64_t n_items, int64_t n, struct recount *r)
+{
+    if (m->binds && n_items > n) {
+        r->n_empty += (size_t)(n_items - n);
+        if (r->empty.len == 0) {
+            strbuf_adds(&r->empty, m->name);
+        }
+    }
+}
+
 /* Value and n of one metric against what the items give. */
-static int compare(const struct metric *m, struct recount *r, struct err *err)
+static int compare(const struct counting *c, const struct metric *m, struct recount *r,
+                   struct err *err)
 {
     const bool is_whole = m->whole.n > 0;
     const struct sums *s = is_whole ? &m->whole : &m->parts;
     char texts[2][JSON_NUMBER_MAX];
     char what[120];
     if (s->n == 0) {
-        r->n_others++;
-        if (r->other.len == 0) {
-            strbuf_adds(&r->other, m->name);
-        }
+        take_other(m, r);
         return 0;
+    }
+    if (m->binds && !m->stated.has_n) {
+        (void)snprintf(what, sizeof(what), "n of %.60s, on which the verdict rests", m->name);
+        (void)snprintf(texts[0], sizeof(texts[0]), "%lld", (long long)s->n);
+        return err_differs(err, what, texts[0], NULL);
     }
     if (m->stated.has_n && m->stated.n != s->n) {
         (void)snprintf(what, sizeof(what), "n of %.60s, counted again from the items", m->name);
@@ -223,25 +392,28 @@ static int compare(const struct metric *m, struct recount *r, struct err *err)
         return err_differs(err, what, isfinite(counted) ? texts[0] : "a number", texts[1]);
     }
     r->n_scores++;
+    take_empty(m, is_whole || m->group == NULL ? c->n_items : items_of(c, m->group), s->n, r);
     return 0;
 }
 
-int recount_items(const char *path, const struct digest *said, const cJSON *metrics,
-                  struct recount *r, struct err *err)
+int recount_items(const char *path, const struct recount_result *of, struct recount *r,
+                  struct err *err)
 {
     struct counting c;
     struct items_stream s;
     struct digest found = {0};
-    counting_init(&c, metrics);
+    counting_init(&c, of);
     items_stream_init(&s, "", NULL, take_item, &c);
     s.take_tree = take_line;
     int rc = items_file_read(&s, path, &found, err);
-    if (rc == 0 && !digest_equal(said, &found)) {
+    if (rc == 0 && !digest_equal(of->said, &found)) {
         rc = err_set(err, ERR_CORRUPT, "the items are not those that the result is of");
     }
     for (size_t i = 0; rc == 0 && i < c.n; i++) {
-        rc = compare(&c.metrics[i], r, err);
+        rc = compare(&c, &c.metrics[i], r, err);
     }
+    r->n_items += (size_t)(c.n_items + c.n_faulty);
+    r->n_faulty += (size_t)c.n_faulty;
     items_stream_release(&s);
     counting_release(&c);
     return rc;

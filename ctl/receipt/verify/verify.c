@@ -19,6 +19,9 @@ static const char *const LEVELS[LEVEL_NR] = {[LEVEL_NONE] = "nothing",
                                              [LEVEL_SIGNED] = "signed",
                                              [LEVEL_STAMPED] = "time-stamped"};
 
+static const char *const BASES[BASIS_NR] = {
+    [BASIS_RECORDS] = "records", [BASIS_ITEMS_IN_PART] = "items in part", [BASIS_ITEMS] = "items"};
+
 const char *verify_level_name(enum verify_level level)
 {
     return LEVELS[level];
@@ -197,7 +200,7 @@ static void answer(struct verifying *v, int rc)
     struct verify_answer *out = v->out;
     cJSON *tool = json_object();
     out->level = rc == 0 ? level_of(v) : LEVEL_NONE;
-    out->rests_on_items = rc == 0 && v->items.present;
+    out->basis = rc == 0 ? verify_items_basis(v) : BASIS_RECORDS;
     json_put_string(out->json, "receipt", v->spec->folder);
     json_put_bool(out->json, "holds", rc == 0);
     json_put(out->json, "fault", rc == 0 ? cJSON_CreateNull() : fault_json(v->err));
@@ -215,10 +218,7 @@ static void answer(struct verifying *v, int rc)
     json_put(out->json, "tool", tool);
     json_put(out->json, "counts", counts_json(v));
     json_put(out->json, "reruns", json_copy(v->reruns));
-    json_put_string(out->json, "rests_on",
-                    rc != 0               ? NULL
-                    : out->rests_on_items ? "items"
-                                          : "records");
+    json_put_string(out->json, "rests_on", rc != 0 ? NULL : BASES[out->basis]);
     json_put(out->json, "signatures", rc == 0 ? json_copy(v->signatures) : json_array());
     json_put(out->json, "release", rc == 0 ? verify_release(v) : cJSON_CreateNull());
     json_put(out->json, "items", rc == 0 ? verify_items_json(v) : cJSON_CreateNull());

@@ -31,18 +31,23 @@ enum verify_level { LEVEL_NONE, LEVEL_CONSISTENT, LEVEL_SIGNED, LEVEL_STAMPED, L
 
 const char *verify_level_name(enum verify_level level); /* "self-consistent", ... */
 
+/* What the scores rest on: the records alone, or items from which they were counted again. In part:
+ * scores were, but not every one of a counted measure. */
+enum verify_basis { BASIS_RECORDS, BASIS_ITEMS_IN_PART, BASIS_ITEMS, BASIS_NR };
+
 /* The result, with the JSON that --json prints. */
 struct verify_answer {
     struct err fault;      /* code 0: everything follows */
     bool verdict_is_early; /* verdict.json has no VERDICT_ADDED (evaluate/verdict_file.h) */
     enum verify_level level;
-    bool is_unreleased;  /* everything follows, and signatures that [release] requires lack */
-    bool rests_on_items; /* scores were counted again from the items, not only read in records */
+    bool is_unreleased; /* everything follows, and signatures that [release] requires lack */
+    enum verify_basis basis;
     /* {"receipt","holds","fault":{"file","line","what","expected","found"}|null,"level",
      *  "sentence","program","root","head","records","kind","outcome","tool":{"made","verified"},
      * "counts":{...},"reruns":[{"file","cell","time","claims":LEVEL|null,"differs":[STAGE],
-     *  "left_out":[STAGE]}],"rests_on":"items"|"records",
-     *  "items":{"results","scores","others","other","without","instruments":bool,"why"}|null,
+     *  "left_out":[STAGE]}],"rests_on":"items"|"items in part"|"records",
+     *  "items":{"results","scores","others","other","without","uncounted","first_uncounted","lines",
+     *  "faulty","empty","first_empty","instruments":bool,"why"}|null,
      *  "signatures":[{"key","principal","role":ROLE|null,"allowed"}],
      *  "release":{"requires":[ROLE],"missing":[ROLE],"released":bool,"why"}|null,
      *  "established":[TEXT...],"claimed":[TEXT...],"not_shown":[TEXT...]} */

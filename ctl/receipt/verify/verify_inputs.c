@@ -56,7 +56,7 @@ static bool comes_after(const struct plan_stage *s, size_t earlier)
 }
 
 /* A task whose result names what it read. */
-struct reading {
+struct input_reading {
     const struct verifying *v;
     size_t task;
 };
@@ -66,7 +66,7 @@ struct reading {
 static int find_input(const void *ctx, const char *stage, bool *known, cJSON **result,
                       struct err *err)
 {
-    const struct reading *r = ctx;
+    const struct input_reading *r = ctx;
     const struct plan_program *p = r->v->program;
     const size_t of_task = r->task % p->n_stages;
     const size_t earlier = program_find_stage(p, stage);
@@ -84,7 +84,7 @@ int verify_inputs(struct verifying *v, size_t task, const cJSON *result)
 {
     const struct plan_program *p = v->program;
     const cJSON *inputs = json_member(result, "inputs");
-    const struct reading reading = {.v = v, .task = task};
+    const struct input_reading reading = {.v = v, .task = task};
     const struct task_inputs of = {.program = p,
                                    .lock = v->lock,
                                    .cell = task / p->n_stages,

@@ -24,15 +24,24 @@ struct cell_artifacts {
     size_t n_named; /* results of the program so far that name what they read */
 };
 
+/* The metrics of a stage on which the verdict rests: those of counted measures. */
+struct binding_metrics {
+    const char **names; /* borrowed from the plan */
+    size_t n;
+};
+
 /* The items of a receipt that has them, and what was counted again from them. */
 struct receipt_items {
-    bool present;         /* the receipt has some, and so must have all */
-    struct digest *said;  /* per task: those that its result names */
-    bool *named;          /* per task: whether it names some */
-    bool *used;           /* per file of the listing */
-    size_t n_results;     /* whose scores were counted again */
-    size_t n_without;     /* results with scores that name no items */
-    struct recount count; /* over all of them */
+    bool present;                    /* the receipt has some, and so must have all */
+    struct digest *said;             /* per task: those that its result names */
+    bool *named;                     /* per task: whether it names some */
+    bool *used;                      /* per file of the listing */
+    struct binding_metrics *binding; /* per stage */
+    size_t n_results;                /* whose scores were counted again */
+    size_t n_without;                /* results with scores that name no items */
+    struct recount count;            /* over all of them */
+    size_t n_uncounted;              /* scores of counted measures that were not counted again */
+    struct strbuf uncounted;         /* the first: CELL/STAGE.METRIC */
     bool same_instruments;
     const char *not_computed; /* why the instruments were not computed again; in the arena */
 };
@@ -94,6 +103,8 @@ void verify_items_release(struct verifying *v);
 int verify_instruments(struct verifying *v) MUST_CHECK;
 /* The member "items" of the answer. */
 cJSON *verify_items_json(const struct verifying *v);
+/* What the scores rest on, once every step succeeded. */
+enum verify_basis verify_items_basis(const struct verifying *v);
 
 /* Checks that the result of another name of a work is that of the work. Likewise in order. */
 int verify_same_work(struct verifying *v, size_t task, const cJSON *result) MUST_CHECK;

@@ -81,6 +81,16 @@ static void about_items(const struct verifying *v, cJSON *list)
     json_push_string(list, "That the items are what the models answered: only running a cell again "
                            "shows it.");
     json_push_string(list, "The data and the workers: only their digests are here.");
+    if (it->n_uncounted > 0) {
+        (void)snprintf(text, sizeof(text),
+                       "That %zu %s of counted measures %s from items: %s not counted again (the "
+                       "first: %.200s).",
+                       it->n_uncounted, text_plural((int64_t)it->n_uncounted, "score", "scores"),
+                       text_plural((int64_t)it->n_uncounted, "follows", "follow"),
+                       text_plural((int64_t)it->n_uncounted, "it was", "they were"),
+                       it->uncounted.buf);
+        json_push_string(list, text);
+    }
     if (it->n_without > 0) {
         (void)snprintf(text, sizeof(text), "How the scores of %zu %s were made: %s no items.",
                        it->n_without, text_plural((int64_t)it->n_without, "result", "results"),

@@ -24,11 +24,19 @@ struct recounted {
     size_t n_scores;
     size_t n_others;
     char other[40];
+    size_t n_missed, n_items, n_faulty, n_empty;
+    char missed[40], empty[40];
     struct err err;
 };
 
-/* Counts `metrics` again from `text`, as a file with the digest of `stated`. */
-static struct recounted count(const char *text, const char *stated, const char *metrics)
+static const char *text_of(const struct strbuf *b)
+{
+    return b->len > 0 ? b->buf : "";
+}
+
+/* Counts `metrics` again from `text`, as a file with the digest of `stated`; `binding` binds. */
+static struct recounted count_bound(const char *text, const char *stated, const char *metrics,
+                                    const char *binding)
 {
     struct recounted out = {0};
     struct recount r;
@@ -39,15 +47,28 @@ static struct recounted count(const char *text, const char *stated, const char *
     recount_init(&r);
     assert_int_equal(file_write_atomic(path, text, strlen(text), 0600, &out.err), 0);
     assert_int_equal(json_parse(metrics, strlen(metrics), &tree, &out.err), 0);
-    out.rc = recount_items(path, &said, tree, &r, &out.err);
+    const struct recount_result of = {
+        .said = &said, .metrics = tree, .binding = &binding, .n_binding = binding != NULL ? 1 : 0};
+    out.rc = recount_items(path, &of, &r, &out.err);
     out.n_scores = r.n_scores;
     out.n_others = r.n_others;
-    (void)snprintf(out.other, sizeof(out.other), "%s", r.other.len > 0 ? r.other.buf : "");
+    out.n_missed = r.n_missed;
+    out.n_items = r.n_items;
+    out.n_faulty = r.n_faulty;
+    out.n_empty = r.n_empty;
+    (void)snprintf(out.other, sizeof(out.other), "%s", text_of(&r.other));
+    (void)snprintf(out.missed, sizeof(out.missed), "%s", text_of(&r.missed));
+    (void)snprintf(out.empty, sizeof(out.empty), "%s", text_of(&r.empty));
     recount_release(&r);
     cJSON_Delete(tree);
     scratch_remove(folder);
     free(path);
     return out;
+}
+
+static struct recounted count(const char *text, const char *stated, const char *metrics)
+{
+    return count_bound(text, stated, metrics, NULL);
 }
 
 static void test_same(void **state)
@@ -105,6 +126,41 @@ static void test_other(void **state)
     }
 }
 
+/* A metric on which the verdict rests: whether it was counted, and over which lines. */
+static void test_binding(void **state)
+{
+    static const struct {
+        const char *metrics, *binding, *missed, *empty;
+        size_t n_empty;
+    } cases[] = {
+        {"{\"acc\":{\"value\":0.66666666666666663,\"n\":3}}", "acc", "", "acc", 1},
+        {"{\"acc:a\":{\"value\":0.5,\"n\":2}}", "acc:a", "", "", 0},
+        {"{\"acc:b\":{\"value\":1,\"n\":1}}", "acc:b", "", "acc:b", 1},
+        {"{\"perplexity\":{\"value\":20.085536923187668,\"n\":2}}", "perplexity", "", "perplexity",
+         2},
+        {"{\"core\":{\"value\":0.1},\"acc\":0.66666666666666663}", "core", "core", "", 0},
+        {"{\"acc\":0.66666666666666663,\"core\":null}", "core", "", "", 0},
+        {"{\"acc\":0.66666666666666663}", "other", "", "", 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].metrics);
+        const struct recounted r = count_bound(ITEMS, ITEMS, cases[i].metrics, cases[i].binding);
+        assert_int_equal(r.rc, 0);
+        assert_string_equal(r.missed, cases[i].missed);
+        assert_int_equal(r.n_missed, cases[i].missed[0] != '\0');
+        assert_string_equal(r.empty, cases[i].empty);
+        assert_int_equal(r.n_empty, cases[i].n_empty);
+        assert_int_equal(r.n_items, 5);
+        assert_int_equal(r.n_faulty, 1);
+    }
+    const struct recounted r = count_bound(ITEMS, ITEMS, "{\"acc\":0.66666666666666663}", "acc");
+    assert_int_equal(r.rc, ERR_LOCK);
+    assert_string_equal(r.err.msg, "n of acc, on which the verdict rests");
+    assert_string_equal(r.err.expected, "3");
+    assert_string_equal(r.err.found, "nothing");
+}
+
 /* Bytes that are not those of the result, an item that counts twice, a file that was cut. */
 static void test_refused(void **state)
 {
@@ -126,6 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same),
         cmocka_unit_test(test_other),
+        cmocka_unit_test(test_binding),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
