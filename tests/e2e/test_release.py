@@ -58,7 +58,15 @@ def test_release(place):
     equal(release(place, folder, *trust, wanted=LOCK)[0]["missing"], ["adversarial"], "signed by a key that is not allowed")
     place.ctl("sign", folder, "--key", sara, "--role", "adversarial")
     found, _ = release(place, folder, *trust, wanted=LOCK)
-    expect(found["missing"] == [] and "one key signed in more than one role" in found["why"], f"one reviewer in two roles: {found}")
+    expect(found["missing"] == [] and "one reviewer signed in more than one role" in found["why"], f"one reviewer in two roles: {found}")
+    second = signers.key(place, "second")
+    with open(second + ".pub", encoding="utf-8") as f:
+        place.edit(trust[1], "sara@lab", f"sara@lab {' '.join(f.read().split()[:2])}\nsara@lab")
+    own = place.ctl_json("sign", folder, "--key", second, "--role", "adversarial")["signature"]
+    found, signed = release(place, folder, *trust, wanted=LOCK)
+    expect("another key and another principal" in found["why"], f"one reviewer with two keys: {found}")
+    equal([s["principal"] for s in signed if s["role"] == "adversarial" and s["allowed"]], ["sara@lab", "sara@lab"], "whose keys")
+    os.unlink(own)
     place.ctl("sign", folder, "--key", adam, "--role", "adversarial")
     for path in (folder, folder + ".tar"):
         found, signed = release(place, path, *trust, wanted=OK)

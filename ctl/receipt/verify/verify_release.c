@@ -1,50 +1,56 @@
 /* Whether a receipt has the reviewers' signatures that [release] of its plan requires. A role is
- * filled by an allowed signer in the role's own namespace, and each role by another key: one
- * reviewer is not three. A release that is not complete is not a fault of the receipt, which has to
- * be verified before anyone can sign it. */
+ * filled by an allowed signer in the role's own namespace, and each role by another reviewer: by
+ * another key, and by another principal, since one person may have several keys. A release that is
+ * not complete is not a fault of the receipt, which has to be verified before anyone can sign it.
+ */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/verify/verify_parts.h"
 
-/* The keys that fill a role. More of them than there are roles make no difference. */
-struct role_keys {
-    const char *keys[ROLE_NR];
-    size_t n;
+/* One who may fill a role. Both borrowed from the answer's signatures. */
+struct reviewer {
+    const char *key;
+    const char *principal; /* "" where the file of allowed signers names none */
 };
 
-/* Adds a key that the role does not have yet. */
-static void add_key(struct role_keys *r, const char *key)
-{
-    for (size_t i = 0; i < r->n; i++) {
-        if (strcmp(r->keys[i], key) == 0) {
-            return;
-        }
-    }
-    if (r->n < ROLE_NR) {
-        r->keys[r->n++] = key;
-    }
-}
+/* Those who may fill a role, each key once. */
+struct role_reviewers {
+    struct reviewer *items;
+    size_t n;
+    size_t cap;
+};
 
-/* The allowed keys of each role, out of the signatures that were checked. */
-static void collect(const struct verifying *v, struct role_keys roles[ROLE_NR])
+/* The allowed signers of each role, out of the signatures that were checked; a key is listed once
+ * in a role. */
+static void collect(const struct verifying *v, struct role_reviewers roles[ROLE_NR])
 {
     const cJSON *s = NULL;
-    memset(roles, 0, ROLE_NR * sizeof(*roles));
     cJSON_ArrayForEach(s, v->signatures)
     {
         const cJSON *role = json_member(s, "role");
+        const cJSON *principal = json_member(s, "principal");
         if (cJSON_IsString(role) && cJSON_IsTrue(json_member(s, "allowed"))) {
-            add_key(&roles[release_role_find(role->valuestring)],
-                    json_member(s, "key")->valuestring);
+            struct role_reviewers *r = &roles[release_role_find(role->valuestring)];
+            ARRAY_GROW(r->items, r->n, r->cap);
+            r->items[r->n++] = (struct reviewer){
+                .key = json_member(s, "key")->valuestring,
+                .principal = cJSON_IsString(principal) ? principal->valuestring : ""};
         }
     }
 }
 
-/* Whether the required roles from `role` on can have a key each that is in none before. */
-static bool fill(const struct plan_release *plan, const struct role_keys *roles, size_t role,
-                 const char *taken[ROLE_NR])
+static bool is_same(const struct reviewer *a, const struct reviewer *b)
+{
+    return strcmp(a->key, b->key) == 0 || strcmp(a->principal, b->principal) == 0;
+}
+
+/* Whether the required roles from `role` on can have a reviewer each who is in none before. There
+ * are at most ROLE_NR levels, and RECEIPT_SIGNATURES_MAX signatures in all. */
+static bool fill(const struct plan_release *plan, const struct role_reviewers *roles, size_t role,
+                 const struct reviewer *taken[ROLE_NR])
 {
     if (role == ROLE_NR) {
         return true;
@@ -56,9 +62,9 @@ static bool fill(const struct plan_release *plan, const struct role_keys *roles,
     for (size_t i = 0; i < roles[role].n; i++) {
         bool is_free = true;
         for (size_t k = 0; k < role; k++) {
-            is_free = is_free && (taken[k] == NULL || strcmp(taken[k], roles[role].keys[i]) != 0);
+            is_free = is_free && (taken[k] == NULL || !is_same(taken[k], &roles[role].items[i]));
         }
-        taken[role] = roles[role].keys[i];
+        taken[role] = &roles[role].items[i];
         if (is_free && fill(plan, roles, role + 1, taken)) {
             return true;
         }
@@ -67,9 +73,9 @@ static bool fill(const struct plan_release *plan, const struct role_keys *roles,
 }
 
 /* Why it is not released, in words; NULL: it is. */
-static char *why_not(const struct verifying *v, const struct role_keys *roles, cJSON *missing)
+static char *why_not(const struct verifying *v, const struct role_reviewers *roles, cJSON *missing)
 {
-    const char *taken[ROLE_NR];
+    const struct reviewer *taken[ROLE_NR];
     struct strbuf text = STRBUF_INIT;
     const struct plan_release *plan = &v->program->release;
     for (size_t i = 0; i < ROLE_NR; i++) {
@@ -81,7 +87,8 @@ static char *why_not(const struct verifying *v, const struct role_keys *roles, c
     if (text.len == 0) {
         return fill(plan, roles, 0, taken)
                    ? NULL
-                   : xstrdup("one key signed in more than one role; expected a key for each");
+                   : xstrdup("one reviewer signed in more than one role; expected for each role "
+                             "another key and another principal of the file of allowed signers");
     }
     char *why = xasprintf("no allowed signer signed it as: %s%s", text.buf,
                           v->spec->allowed_signers != NULL ? ""
@@ -93,7 +100,7 @@ static char *why_not(const struct verifying *v, const struct role_keys *roles, c
 
 cJSON *verify_release(struct verifying *v)
 {
-    struct role_keys roles[ROLE_NR];
+    struct role_reviewers roles[ROLE_NR] = {0};
     if (v->program == NULL || !release_requires_some(&v->program->release)) {
         return cJSON_CreateNull();
     }
@@ -112,6 +119,9 @@ cJSON *verify_release(struct verifying *v)
     json_put_bool(o, "released", why == NULL);
     json_put_string(o, "why", why);
     v->out->is_unreleased = why != NULL;
+    for (size_t i = 0; i < ROLE_NR; i++) {
+        free(roles[i].items);
+    }
     free(why);
     return o;
 }
