@@ -54,6 +54,7 @@
 #define RECEIPT_LINE_MAX       ((size_t)100 << 20) /* an escaped byte of a result may take six */
 #define RECEIPT_STATEMENT_MAX  ((int64_t)16 << 20) /* of statement.json */
 #define RECEIPT_SIGNATURES_MAX ((size_t)1000)      /* of different bytes */
+#define RECEIPT_COUNTED_MAX    ((int64_t)32 << 30) /* of items, once for each result */
 
 /* Why no receipt has such a file; NULL when it may. */
 const char *layout_refuses(const char *name);

@@ -3,8 +3,8 @@
  * of its whole name, and over what its name makes of other members (a group, a perplexity). The
  * first wins where any item has such a member. Every sum follows the order of the file, and items
  * named more than once are an error, so a line cannot count twice. Metrics are looked up by the
- * names of a line's members, never the other way around: the work is that of reading the file,
- * however many metrics a stranger's result has.
+ * names of a line's members, never the other way around, and numbers of items that do not rise are
+ * sorted, not hashed: the work is that of reading the file, whatever a stranger wrote into it.
  */
 #include "truthtable/instruments/recount.h"
 
@@ -75,7 +75,10 @@ struct counting {
     struct strbuf key; /* a name that is looked up */
     int64_t n_items;   /* that are not at fault */
     int64_t n_faulty;
-    struct items_table seen; /* items, for those named twice */
+    int64_t *seen; /* items, for those named twice */
+    size_t n_seen;
+    size_t cap_seen;
+    bool rises; /* every item so far is greater than the one before */
 };
 
 void recount_init(struct recount *r)
@@ -183,8 +186,7 @@ static void counting_init(struct counting *c, const struct recount_result *of)
     c->sorted = xcalloc(n + 1, sizeof(struct metric *));
     c->groups = xcalloc(of->n_binding + 1, sizeof(*c->groups));
     strbuf_init(&c->key);
-    items_table_init(&c->seen);
-    items_table_begin(&c->seen, 1);
+    c->rises = true;
     cJSON_ArrayForEach(entry, of->metrics)
     {
         const struct evidence_value stated = evidence_value_of(entry);
@@ -210,7 +212,7 @@ static void counting_release(struct counting *c)
     free(c->sorted);
     free(c->groups);
     strbuf_release(&c->key);
-    items_table_release(&c->seen);
+    free(c->seen);
 }
 
 /* ---- a line ---- */
@@ -286,11 +288,39 @@ static const char *group_of(const cJSON *line)
     return name != NULL && strlen(name) <= GROUP_MAX && strchr(name, ':') == NULL ? name : NULL;
 }
 
-/* An items_take: an item that occurs twice ends the reading. */
+/* An items_take: keeps the number. */
 static int take_item(void *ctx, const struct items_line *line, struct err *err)
 {
     struct counting *c = ctx;
-    return items_table_take(&c->seen, line, err);
+    if (c->n_seen >= ITEMS_MAX) {
+        return err_set(err, ERR_RANGE, "more than %zu items", ITEMS_MAX);
+    }
+    c->rises = c->rises && (c->n_seen == 0 || line->item > c->seen[c->n_seen - 1]);
+    ARRAY_GROW(c->seen, c->n_seen, c->cap_seen);
+    c->seen[c->n_seen++] = line->item;
+    return 0;
+}
+
+/* Orders numbers of items. */
+static int by_item(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a;
+    const int64_t y = *(const int64_t *)b;
+    return x < y ? -1 : x > y ? 1 : 0;
+}
+
+/* After the last line: an item that occurs twice would count twice. */
+static int check_twice(struct counting *c, struct err *err)
+{
+    if (!c->rises) {
+        qsort(c->seen, c->n_seen, sizeof(*c->seen), by_item);
+    }
+    for (size_t i = 1; !c->rises && i < c->n_seen; i++) {
+        if (c->seen[i] == c->seen[i - 1]) {
+            return err_set(err, ERR_LOCK, "item %lld occurs more than once", (long long)c->seen[i]);
+        }
+    }
+    return 0;
 }
 
 /* An items_take_tree: an item at fault has no value. */
@@ -409,6 +439,7 @@ int recount_items(const char *path, const struct recount_result *of, struct reco
     if (rc == 0 && !digest_equal(of->said, &found)) {
         rc = err_set(err, ERR_CORRUPT, "the items are not those that the result is of");
     }
+    rc = rc == 0 ? check_twice(&c, err) : rc;
     for (size_t i = 0; rc == 0 && i < c.n; i++) {
         rc = compare(&c, &c.metrics[i], r, err);
     }

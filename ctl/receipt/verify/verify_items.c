@@ -129,6 +129,14 @@ static int count(struct verifying *v, size_t task, const char *name, const cJSON
                        "is missing: a receipt has the items of all results, or none");
     }
     it->used[file - v->files.items] = true;
+    /* results may name one file many times */
+    it->bytes += file->bytes;
+    if (it->bytes > RECEIPT_COUNTED_MAX) {
+        return err_set(v->err, ERR_LOCK,
+                       "more than %lld GiB of items would be read, each file once for each result "
+                       "that names it: export the program without items",
+                       (long long)(RECEIPT_COUNTED_MAX >> 30));
+    }
     const int fd = files_open_one(&v->files, name);
     if (fd < 0) {
         return err_set(v->err, ERR_LOCK, "was changed while the receipt was read");

@@ -37,6 +37,7 @@ struct receipt_items {
     bool *named;                     /* per task: whether it names some */
     bool *used;                      /* per file of the listing */
     struct binding_metrics *binding; /* per stage */
+    int64_t bytes;                   /* of the items of all results so far */
     size_t n_results;                /* whose scores were counted again */
     size_t n_without;                /* results with scores that name no items */
     struct recount count;            /* over all of them */

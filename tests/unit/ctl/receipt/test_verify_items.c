@@ -187,6 +187,28 @@ static void test_basis(void **state)
     program_free(p);
 }
 
+/* Many results may name one large file: what is read of items has a limit. */
+static void test_limit(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct plan_program *p = program_of(SMALL_PROGRAM, NULL);
+    char *folder = scratch_with_items();
+    cJSON *result = result_of(folder, &CASES[0].one);
+    struct verifying v = {.program = p, .err = &err, .history = {.n_tasks = program_n_tasks(p)}};
+    assert_int_equal(files_open(&v.files, folder, &err), 0);
+    v.files.items[0].bytes = RECEIPT_COUNTED_MAX / 2; /* as the listing says */
+    assert_int_equal(verify_items(&v, 1, result), 0);
+    assert_int_equal(verify_items(&v, 3, result), 0);
+    assert_int_equal(verify_items(&v, 5, result), ERR_LOCK);
+    assert_non_null(strstr(err.msg, "more than 32 GiB of items"));
+    verify_items_release(&v);
+    files_release(&v.files);
+    cJSON_Delete(result);
+    scratch_remove(folder);
+    program_free(p);
+}
+
 /* Where no task has a result, no items may be there either. */
 static void test_without_results(void **state)
 {
@@ -210,6 +232,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_basis),
+        cmocka_unit_test(test_limit),
         cmocka_unit_test(test_without_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -175,6 +175,11 @@ static void test_refused(void **state)
     assert_non_null(strstr(other.err.msg, "not those that the result is of"));
     assert_non_null(strstr(count(twice, twice, acc).err.msg, "item 0"));
     assert_non_null(strstr(count(cut, cut, acc).err.msg, "cut short"));
+    static const char falls[] = "{\"item\":7,\"acc\":1}\n{\"item\":3,\"acc\":1}\n";
+    static const char apart[] =
+        "{\"item\":7,\"acc\":1}\n{\"item\":3,\"acc\":1}\n{\"item\":7,\"acc\":1}\n";
+    assert_int_equal(count(falls, falls, acc).rc, 0);
+    assert_non_null(strstr(count(apart, apart, acc).err.msg, "item 7 occurs more than once"));
 }
 
 int main(void)
