@@ -17,6 +17,7 @@
 #include "base/xalloc.h"
 #include "truthtable/condition/equal_pairs.h"
 #include "truthtable/condition/stats.h"
+#include "truthtable/evaluate/copies_left.h"
 #include "truthtable/evaluate/evaluation.h"
 #include "truthtable/evaluate/running_sum.h"
 
@@ -72,60 +73,31 @@ static void pair_exclude(const struct table_evaluation *ev, const struct score *
 
 /* ---- copies ---- */
 
-/* Which cell represents one that a figure leaves out, [cell]. INDEX_NONE: it is not left out;
- * itself: none does yet; else the first of its copies that is left. For free(). */
-static size_t *new_stands(const struct table_evaluation *ev)
-{
-    const size_t n = ev->rules->program->n_cells;
-    size_t *stands = xcalloc(n, sizeof(*stands));
-    for (size_t c = 0; c < n; c++) {
-        stands[c] = INDEX_NONE;
-    }
-    return stands;
-}
-
-/* Why a cell that is left is not a replicate of its own; NULL: it is one. A copy of a cell left
- * out counts as one, unless another copy of the same represents it already. */
-static const char *copy_among(const struct score *scores, size_t *stands, size_t cell)
-{
-    size_t first = cell;
-    while (scores[first].copy != NULL) {
-        first = scores[first].copied;
-    }
-    /* The original was left out and nothing represents it yet: this copy does. */
-    if (first != cell && stands[first] == first) {
-        stands[first] = cell;
-    }
-    return first == cell || stands[first] == cell ? NULL : scores[cell].copy;
-}
-
 /* The first copy among the pairs of two conditions that are left. */
-static const char *first_copy(const struct table_evaluation *ev, const struct score *scores,
-                              size_t a, size_t b)
+static const char *first_copy(const struct table_evaluation *ev, size_t measure, size_t a, size_t b)
 {
     const struct layout *l = &ev->rules->layout;
+    const struct score *scores = evaluation_scores(ev, measure);
     const char *copy = NULL;
-    if (ev->reading->n_copies == 0) {
-        return NULL;
-    }
-    size_t *stands = new_stands(ev);
+    struct copies_left copies;
+    copies_left_init(&copies, ev, measure);
     for (size_t r = 0; r < l->n_replicates; r++) {
         const size_t x = layout_cell(l, a, r);
         const size_t y = layout_cell(l, b, r);
         if (scores[x].excluded || scores[y].excluded) {
-            stands[x] = x;
-            stands[y] = y;
+            copies_left_drop(&copies, x);
+            copies_left_drop(&copies, y);
         }
     }
     for (size_t r = 0; r < l->n_replicates && copy == NULL; r++) {
         const size_t x = layout_cell(l, a, r);
         const size_t y = layout_cell(l, b, r);
         if (!scores[x].excluded && !scores[y].excluded) {
-            copy = copy_among(scores, stands, x);
-            copy = copy != NULL ? copy : copy_among(scores, stands, y);
+            copy = copies_left_why(&copies, x);
+            copy = copy != NULL ? copy : copies_left_why(&copies, y);
         }
     }
-    free(stands);
+    copies_left_release(&copies);
     return copy;
 }
 
@@ -145,7 +117,7 @@ struct condition_pair evaluation_pair(const struct table_evaluation *ev, size_t 
     bool known = true;
     double scale = 0;
     /* A copy among the replicates makes the standard error unknown, but not the mean. */
-    const char *copy = first_copy(ev, scores, a, b);
+    const char *copy = first_copy(ev, measure, a, b);
     struct running_sum sum = {0};
     for (size_t r = 0; r < l->n_replicates; r++) {
         const size_t cells[2] = {layout_cell(l, a, r), layout_cell(l, b, r)};
@@ -314,27 +286,27 @@ static bool is_replicate(const struct pairs *pairs, size_t replicate, size_t n_r
 static void find_copies(const struct contrasting *ct, size_t contrast, size_t measure,
                         struct pairs *out)
 {
-    const struct score *scores = evaluation_scores(ct->ev, measure);
     size_t cells[4];
     if (ct->ev->reading->n_copies == 0) {
         return;
     }
-    size_t *stands = new_stands(ct->ev);
+    struct copies_left copies;
+    copies_left_init(&copies, ct->ev, measure);
     out->copy = arena_array(ct->ev->arena, out->n, sizeof(*out->copy));
     for (size_t i = 0; i < out->n; i++) {
         const size_t n = pair_cells(ct->ev, contrast, i, cells);
         for (size_t c = 0; c < n && out->excluded[i]; c++) {
-            stands[cells[c]] = cells[c];
+            copies_left_drop(&copies, cells[c]);
         }
     }
     for (size_t i = 0; i < out->n; i++) {
         const size_t n = pair_cells(ct->ev, contrast, i, cells);
         for (size_t c = 0; c < n && is_measured(out, i); c++) {
-            const char *copy = copy_among(scores, stands, cells[c]);
+            const char *copy = copies_left_why(&copies, cells[c]);
             out->copy[i] = out->copy[i] != NULL ? out->copy[i] : copy;
         }
     }
-    free(stands);
+    copies_left_release(&copies);
 }
 
 /* Computed once and kept; a difference is one of two contrasts that are none. */

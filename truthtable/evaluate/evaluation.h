@@ -94,6 +94,8 @@ struct number level_mean(const struct table_evaluation *ev, size_t measure, size
 /* The rank of a level and a field of a trend, as the condition has them (level_figures.c). */
 struct number rank_of_level(const struct table_evaluation *ev, const struct cond *c);
 struct number trend_of_levels(const struct table_evaluation *ev, const struct cond *c);
+/* Whether all that it compares, between levels, is one work: a trend of 0, or a rank of 1. */
+bool level_figure_is_equal(const struct rules *rules, const struct cond *c);
 /* The outcome that all fired rows agree on; INDEX_NONE when they do not, or none fired. */
 size_t evaluation_outcome(const struct table_evaluation *ev);
 

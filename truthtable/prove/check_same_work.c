@@ -17,6 +17,7 @@
 #include "prereg/task/describe.h"
 #include "truthtable/condition/decision_rules.h"
 #include "truthtable/condition/equal_pairs.h"
+#include "truthtable/evaluate/evaluation.h"
 #include "truthtable/prove/check.h"
 
 /* Conditions of a plan that are searched for what could be declared: each is resolved. */
@@ -228,10 +229,13 @@ struct reader_at {
 };
 
 /* Whether a condition reads a figure that compares nothing: in its measure, or pooled in every
- * counted one. */
+ * counted one, or from level to level. */
 static bool reads_equal(const struct rules *rules, const struct cond *c)
 {
     const struct plan_program *p = rules->program;
+    if (c->kind == COND_TREND || c->kind == COND_RANK) {
+        return level_figure_is_equal(rules, c);
+    }
     bool any = false;
     bool equal = c->kind == COND_CONTRAST;
     for (size_t m = 0; equal && m < p->n_measures; m++) {
@@ -248,12 +252,15 @@ static void check_condition(const struct reader_at *r, const struct cond *c)
 {
     const struct plan_program *p = r->rules->program;
     if (reads_equal(r->rules, c)) {
-        const bool never = c->field >= FIELD_SD && c->field <= FIELD_ITEM_HIGH;
+        const bool never =
+            c->kind != COND_RANK && c->field >= FIELD_SD && c->field <= FIELD_ITEM_HIGH;
+        const char *value = c->kind == COND_RANK ? "1" : "0";
         struct strbuf name = STRBUF_INIT;
         cond_print(c, p, &r->rules->facts, &name);
         diag_add(r->diag, never ? DIAG_ERROR : DIAG_WARNING, r->text->place.line,
-                 r->text->place.column, "%s: %s is %s: its cells are one work", r->what, name.buf,
-                 never ? "never known" : "0 by construction, whatever comes out");
+                 r->text->place.column, "%s: %s is %s%s: its cells are one work", r->what, name.buf,
+                 never ? "" : value,
+                 never ? "never known" : " by construction, whatever comes out");
         strbuf_release(&name);
     }
     for (size_t i = 0; i < c->n_kids; i++) {

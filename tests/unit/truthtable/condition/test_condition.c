@@ -412,13 +412,50 @@ static void test_trend_without_a_cell(void **state)
     tear_down(&f);
 }
 
+/* The same four scores in another order: their means differ in the last digit alone. */
+static void test_ties_do_not_hang_on_rounding(void **state)
+{
+    static const double q[8] = {0.1, 0.2, 0.3, 0.7, 0.1, 0.3, 0.2, 0.7};
+    static const char *const ranks[] = {"rank(measure.q, arch, 'it''s') == 1",
+                                        "rank(measure.q, arch, 'dense') == 1"};
+    struct fixture f;
+    struct evidence e;
+    struct rules rules;
+    struct table_evaluation ev;
+    (void)state;
+    set_up(&f);
+    evidence_init(&e, f.p);
+    fixture_all_done(&e);
+    fixture_rules(f.p, &rules);
+    for (size_t c = 0; c < 8; c++) {
+        fixture_score(&e, c, "q", q[c], 0);
+    }
+    fixture_evaluate(&e, &rules, &ev);
+    assert_true(level_mean(&ev, 0, 0, 0).lo != level_mean(&ev, 0, 0, 1).lo);
+    for (size_t i = 0; i < ARRAY_LEN(ranks); i++) {
+        CHECK_ROW("%s", ranks[i]);
+        const struct cond_text t = {.text = ranks[i]};
+        const struct cond *c = cond_parse(&t, f.p, COND_USE_VALIDITY, &rules.facts, &f.diag);
+        const char *why = NULL;
+        assert_int_equal(evaluation_truth(&ev, c, TRUTH_UNKNOWN, &why), TRUTH_TRUE);
+    }
+    rules_release(&rules);
+    evidence_release(&e);
+    tear_down(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_structure),      cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_place_in_lines), cmocka_unit_test(test_uses),
-        cmocka_unit_test(test_limits),         cmocka_unit_test(test_evaluation),
-        cmocka_unit_test(test_strong_factor),  cmocka_unit_test(test_trend_without_a_cell),
+        cmocka_unit_test(test_structure),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_place_in_lines),
+        cmocka_unit_test(test_uses),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_evaluation),
+        cmocka_unit_test(test_strong_factor),
+        cmocka_unit_test(test_trend_without_a_cell),
+        cmocka_unit_test(test_ties_do_not_hang_on_rounding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -286,6 +286,87 @@ static void test_pooled_figures_count_what_was_compared(void **state)
     close_scene(&s);
 }
 
+/* What the program's rules make of a condition, against the scene as it is. */
+static void expect_truth(struct scene *s, const char *text, enum truth want, const char *says)
+{
+    CHECK_ROW("%s", text);
+    struct diag diag;
+    const char *why = NULL;
+    const struct cond_text t = {.text = text};
+    diag_init(&diag, "grid.toml");
+    const struct cond *c = cond_parse(&t, s->p, COND_USE_VALIDITY, &s->rules.facts, &diag);
+    assert_non_null(c);
+    assert_int_equal(evaluation_truth(&s->ev, c, TRUTH_UNKNOWN, &why), want);
+    if (want == TRUTH_UNKNOWN) {
+        assert_string_equal(why, says);
+    }
+    diag_release(&diag);
+}
+
+/* Over the budgets the dense model has no trend to measure, and neither has what compares its two
+ * names over the arms. */
+static void test_trends_and_ranks_within_one_work(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, PLAN SAME, 3.4);
+    expect_truth(&s, "trend(measure.loss, budget, arm, 'dense').slope == 0", TRUTH_TRUE, NULL);
+    expect_truth(&s, "trend(measure.loss, budget, arm, 'dense').n == 0", TRUTH_TRUE, NULL);
+    expect_truth(&s, "trend(measure.loss, budget, arm, 'dense').se > 0", TRUTH_UNKNOWN, EQUAL_WHY);
+    expect_truth(&s, "trend(measure.loss, budget).n == 3", TRUTH_TRUE, NULL);
+    expect_truth(&s, "trend(contrast.budget[loss], arm).n == 3", TRUTH_TRUE, NULL);
+    close_scene(&s);
+    open_scene(&s, PLAN, 3.4);
+    expect_truth(&s, "trend(measure.loss, budget, arm, 'dense').n == 3", TRUTH_TRUE, NULL);
+    close_scene(&s);
+}
+
+/* A score of one work that is known only as a bound: it cancels within the work. */
+static void test_bounds_cancel_within_one_work(void **state)
+{
+    (void)state;
+    struct scene s = {.p = fixture_program(PLAN SAME)};
+    fixture_rules(s.p, &s.rules);
+    evidence_init(&s.e, s.p);
+    fixture_all_done(&s.e);
+    for (size_t c = 0; c < 12; c++) {
+        const struct evidence_value bound = {
+            .state = VALUE_CENSORED, .bound = 3.3, .bound_above = true};
+        if (c < 6) {
+            evidence_add_metric(&s.e, c, 0, "loss", &bound);
+        } else {
+            fixture_score(&s.e, c, "loss", c < 9 ? 3 : 2.5 - 0.1 * (double)(c % 3), 0);
+        }
+    }
+    evaluate_again(&s);
+    expect_truth(&s, "-0.61 < trend(contrast.budget[loss], arm).slope < -0.59", TRUTH_TRUE, NULL);
+    expect_truth(&s, "trend(contrast.budget[loss], arm).se > 0", TRUTH_TRUE, NULL);
+    expect_truth(&s, "trend(measure.loss, budget, arm, 'dense').slope == 0", TRUTH_TRUE, NULL);
+    expect_truth(&s, "rank(measure.loss, budget, 'total', arm, 'dense') == 1", TRUTH_TRUE, NULL);
+    expect_truth(&s, "rank(measure.loss, budget, 'active', arm, 'dense') == 1", TRUTH_TRUE, NULL);
+    close_scene(&s);
+}
+
+/* Seed 1 is lost, so seed 2, which is a copy of it, is a replicate of its own; seed 3 is another
+ * copy, and is not. */
+static void test_copies_of_a_lost_replicate(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, PLAN, 3.4);
+    s.e.tasks[6].print = s.e.tasks[7].print = 7;
+    evidence_set_task(&s.e, 9, 0, TASK_END_BLOCKED, "crash");
+    evaluate_again(&s);
+    assert_non_null(s.ev.reading->scores[7].copy);
+    expect_truth(&s, "trend(measure.loss, budget, arm, 'moe').n == 2", TRUTH_TRUE, NULL);
+    expect_truth(&s, "trend(measure.loss, budget, arm, 'moe').se > 0", TRUTH_TRUE, NULL);
+    s.e.tasks[8].print = 7;
+    evaluate_again(&s);
+    expect_truth(&s, "trend(measure.loss, budget, arm, 'moe').se > 0", TRUTH_UNKNOWN,
+                 s.ev.reading->scores[8].copy);
+    close_scene(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +379,9 @@ int main(void)
         cmocka_unit_test(test_a_lost_work_is_lost_under_all_names),
         cmocka_unit_test(test_a_replicate_of_zeros_is_not_measured),
         cmocka_unit_test(test_pooled_figures_count_what_was_compared),
+        cmocka_unit_test(test_trends_and_ranks_within_one_work),
+        cmocka_unit_test(test_bounds_cancel_within_one_work),
+        cmocka_unit_test(test_copies_of_a_lost_replicate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,6 +85,13 @@ static const struct {
     {EQUAL, "contrast.dense.max_abs > 0", SAME, NULL, DIAG_WARNING,
      "input i: contrast.dense.max_abs is 0 by construction"},
     {EQUAL, "contrast.budget.max_abs > 0", SAME, NULL, DIAG_NOTE, NULL},
+    {EQUAL, "trend(measure.q, budget, arm, 'dense').ci_low > 0", SAME, NULL, DIAG_ERROR,
+     "input i: trend(measure.q, budget, arm, 'dense').ci_low is never known"},
+    {EQUAL, "trend(measure.q, budget, arm, 'dense').slope > 0", SAME, NULL, DIAG_WARNING,
+     "slope is 0 by construction"},
+    {EQUAL, "trend(measure.q, budget).ci_low > 0", SAME, NULL, DIAG_NOTE, NULL},
+    {EQUAL, "rank(measure.q, budget, 'total', arm, 'dense') == 1", SAME, NULL, DIAG_WARNING,
+     "is 1 by construction, whatever comes out"},
 };
 
 static void test_cases(void **state)
