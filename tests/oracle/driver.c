@@ -195,9 +195,10 @@ static int write_steps(struct engine *e, const char *folder, struct err *err)
     if (rc == 0)
         rc = write_reals(folder, "params.bin", w->params, w->table.n_params, err);
     if (rc == 0)
-        rc = write_reals(folder, "moment1.bin", e->trainer.m, w->table.n_params, err);
+        rc = write_reals(folder, "moment1.bin", e->trainer.optimiser.m, w->table.n_params, err);
     if (rc == 0)
-        rc = write_reals(folder, "moment2.bin", e->trainer.v, w->table.n_params, err);
+        rc = write_reals(folder, "moment2.bin", e->trainer.optimiser.v,
+                         e->trainer.optimiser.n_second, err);
     if (rc == 0 && w->route_bias != NULL)
         rc = write_reals(folder, "bias.bin", w->route_bias, weights_n_bias(&w->cfg), err);
     return rc;

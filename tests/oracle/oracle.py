@@ -66,6 +66,18 @@ class Dump:
             out[t["name"]] = part if t["cols"] == 1 else part.reshape(t["rows"], t["cols"])
         return out
 
+    def second_moments(self, params):
+        """Those of the tensors that have them, which follow one another in the file."""
+        flat, out, at = self.reals("moment2.bin"), {}, 0
+        for t in self.layout["tensors"] if params.get("optimizer") != "sgd" else []:
+            shape = (t["rows"], t["cols"]) if t["cols"] > 1 else (t["rows"],)
+            if params.get("optimizer") == "muon" and matrices(t["name"], torch.empty(shape)) is not None:
+                continue
+            out[t["name"]] = flat[at:at + t["rows"] * t["cols"]].reshape(shape)
+            at += t["rows"] * t["cols"]
+        assert at == len(flat), (at, len(flat))
+        return out
+
     def decays(self):
         return {t["name"]: t["decays"] for t in self.layout["tensors"]}
 
@@ -143,13 +155,89 @@ def transformers_model(dump, attention="eager"):
     return net
 
 
+def decay_groups(named, decay):
+    """Groups of torch's optimisers: matrices and embeddings decay, norms do not."""
+    return [{"params": [p for _, p in named if p.dim() > 1], "weight_decay": decay},
+            {"params": [p for _, p in named if p.dim() == 1], "weight_decay": 0.0}]
+
+
+def matrices(name, value):
+    """The matrices of a block's tensor, as a stack; None where Muon leaves it to AdamW. value.experts: of a stacked tensor."""
+    if not name.startswith("model.layers.") or value.dim() == 1 or name.endswith("block_sparse_moe.gate.weight"):
+        return None
+    parts = value.experts * {"gate_up": 2, "down": 1}[name.rsplit(".", 1)[1]] if hasattr(value, "experts") else 1
+    return value.view(parts, -1, value.shape[-1])
+
+
+def orthogonalised(g):
+    """Keller Jordan's zeropower_via_newtonschulz5 (https://github.com/KellerJordan/Muon), in the type of g instead of bfloat16."""
+    a, b, c = 3.4445, -4.7750, 2.0315
+    x = g.mT if g.shape[-2] > g.shape[-1] else g
+    x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)
+    for _ in range(5):
+        square = x @ x.mT
+        x = a * x + (b * square + c * square @ square) @ x
+    return x.mT if g.shape[-2] > g.shape[-1] else x
+
+
+class Muon(torch.optim.Optimizer):
+    """His Muon over (name, parameter) pairs; PyTorch has one of its own from 2.9 on only."""
+
+    def __init__(self, named, lr, decay, momentum, nesterov):
+        self.names = {p: name for name, p in named}
+        super().__init__([p for _, p in named], {"lr": lr, "weight_decay": decay, "momentum": momentum, "nesterov": nesterov})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                buffer = self.state[p].setdefault("momentum_buffer", torch.zeros_like(p))
+                buffer.lerp_(p.grad, 1 - group["momentum"])
+                update = p.grad.lerp(buffer, group["momentum"]) if group["nesterov"] else buffer
+                name = self.names[p]
+                if hasattr(p, "experts"):
+                    update.experts = p.experts
+                stack = matrices(name, update)
+                update = orthogonalised(stack) * max(1, stack.shape[-2] / stack.shape[-1]) ** 0.5
+                p.mul_(1 - group["lr"] * group["weight_decay"]).add_(update.reshape(p.shape), alpha=-group["lr"])
+
+
+class Optimisers:
+    """One or several of torch's optimisers, each with its peak rate, that share out the parameters."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+        self.param_groups = [group for opt, _ in parts for group in opt.param_groups]
+
+    def moments(self, p):
+        """First and second (or None) of a parameter."""
+        state = next(opt.state[p] for opt, _ in self.parts if p in opt.state)
+        return (state["exp_avg"], state["exp_avg_sq"]) if "exp_avg" in state else (state["momentum_buffer"], None)
+
+    def step(self, factor):
+        for opt, peak in self.parts:
+            for group in opt.param_groups:
+                group["lr"] = peak * factor
+            opt.step()
+            opt.zero_grad(set_to_none=True)
+
+
 def optimiser(named, params):
-    """torch's AdamW over (name, parameter) pairs: matrices and embeddings decay, norms do not."""
-    named = list(named)
-    groups = [{"params": [p for _, p in named if p.dim() > 1], "weight_decay": params.get("weight_decay", 0.1)},
-              {"params": [p for _, p in named if p.dim() == 1], "weight_decay": 0.0}]
+    """The optimiser of the parameters over (name, parameter) pairs."""
+    named, kind = list(named), params.get("optimizer", "adamw")
+    if kind == "sgd":
+        groups = decay_groups(named, params.get("weight_decay", 0.0))
+        return Optimisers((torch.optim.SGD(groups, lr=params["lr"], momentum=params.get("momentum", 0.9),
+                                           nesterov=params.get("nesterov", False)), params["lr"]))
+    hidden = [(name, p) for name, p in named if kind == "muon" and matrices(name, p) is not None]
+    rest = [(name, p) for name, p in named if not any(p is other for _, other in hidden)]
+    decay, lr = params.get("weight_decay", 0.1), params.get("adamw_lr", 3e-4) if hidden else params["lr"]
     betas = (params.get("beta1", 0.9), params.get("beta2", 0.95))
-    return torch.optim.AdamW(groups, lr=params["lr"], betas=betas, eps=params.get("eps", 1e-8))
+    adamw = torch.optim.AdamW(decay_groups(rest, decay), lr=lr, betas=betas, eps=params.get("eps", 1e-8))
+    if not hidden:
+        return Optimisers((adamw, lr))
+    muon = Muon(hidden, params["lr"], decay, params.get("momentum", 0.95), params.get("nesterov", True))
+    return Optimisers((muon, params["lr"]), (adamw, lr))
 
 
 def clip_exactly(weights, most):
@@ -163,7 +251,4 @@ def clip_exactly(weights, most):
 def optimiser_step(opt, params, step, steps, clip=torch.nn.utils.clip_grad_norm_):
     """Clips the global norm, sets the rate of this step, updates, clears the gradients."""
     clip([p for group in opt.param_groups for p in group["params"]], params.get("clip", 1.0) or math.inf)
-    for group in opt.param_groups:
-        group["lr"] = params["lr"] * rate_factor(params.get("schedule", {}), step, steps)
-    opt.step()
-    opt.zero_grad(set_to_none=True)
+    opt.step(rate_factor(params.get("schedule", {}), step, steps))

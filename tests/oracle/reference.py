@@ -54,6 +54,9 @@ class Reference:
                   for name, value in dump.tensors("init.bin").items()}
         self.bias = torch.zeros(self.model["layers"], max(1, self.model["experts"]), dtype=torch.float64)
         self.micro = dump.layout["micro_batch"]
+        for name, w in self.w.items():
+            if ".experts." in name:
+                w.experts = self.model["experts"]
         self.opt = oracle.optimiser(self.w.items(), params)
 
     def attention(self, x, at):
@@ -126,5 +129,7 @@ class Reference:
         oracle.optimiser_step(self.opt, self.params, step, self.steps, oracle.clip_exactly)
         self.move_biases(mixtures)
 
-    def moment(self, key):
-        return {name: self.opt.state[w][key] for name, w in self.w.items()}
+    def moments(self):
+        """First and second ones, the latter of what has them."""
+        both = {name: self.opt.moments(w) for name, w in self.w.items()}
+        return {name: m for name, (m, _) in both.items()}, {name: v for name, (_, v) in both.items() if v is not None}

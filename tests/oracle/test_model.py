@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Logits, every gradient and ten AdamW steps of the C engine against PyTorch and transformers, from the same weights.
+"""Logits, every gradient and ten steps (AdamW, Muon, gradient descent) of the C engine against PyTorch and transformers, from the
+same weights.
 
     test_model.py BUILD_FOLDER [--golden FILE]
 
@@ -62,7 +63,7 @@ class Run:
                "parameters": worst(self.parameters, truth.parameters),
                "change": worst(difference(self.parameters, truth.initial), difference(truth.parameters, truth.initial))}
         if self.moments is not None and truth.moments is not None:
-            out["moments"] = max(worst(a, b) for a, b in zip(self.moments, truth.moments))
+            out["moments"] = max(worst(a, b) for a, b in zip(self.moments, truth.moments) if a or b)
         if self.routers and truth.routers:
             out["routers"] = max(apart(a, b) for a, b in zip(self.routers, truth.routers, strict=True))
         if self.bias is not None and truth.bias is not None:
@@ -74,12 +75,12 @@ def arrays(named):
     return {name: value.detach().numpy().copy() for name, value in named.items()}
 
 
-def run_engine(dump):
+def run_engine(dump, params):
     run = Run()
     run.initial, run.parameters = dump.tensors("init.bin"), dump.tensors("params.bin")
     run.gradients, run.logits = dump.tensors("grad.bin"), dump.reals("logits.bin")
     run.losses = list(dump.doubles("losses.bin"))
-    run.moments = dump.tensors("moment1.bin"), dump.tensors("moment2.bin")
+    run.moments = dump.tensors("moment1.bin"), dump.second_moments(params)
     with open(os.path.join(dump.folder, "router.json"), encoding="utf-8") as f:
         for step in json.load(f):
             for layer in step:
@@ -105,7 +106,7 @@ def run_reference(dump, params):
             run.gradients = arrays({name: w.grad for name, w in net.w.items()})
         net.update(mixtures, step)
     run.parameters = arrays(net.w)
-    run.moments = arrays(net.moment("exp_avg")), arrays(net.moment("exp_avg_sq"))
+    run.moments = tuple(arrays(m) for m in net.moments())
     if dump.model["experts"] > 0:
         run.bias = net.bias.numpy().copy()
     return run
@@ -207,12 +208,12 @@ def check_case(build, name, params, scratch, kept):
         oracle.write_task(folder, params, {"text": os.path.join(scratch, "corpus.txt")})
         oracle.drive(build, "steps", folder, double)
         dumps[double] = oracle.Dump(folder)
-    truth, single = run_reference(dumps[True], params), run_engine(dumps[False])
+    truth, single = run_reference(dumps[True], params), run_engine(dumps[False], params)
     kept[name] = golden(truth, dumps[True])
     fallen = truth.losses[0] - truth.losses[-1]
     print(f"{name}: loss {truth.losses[0]:.4f} -> {truth.losses[-1]:.4f}")
     found = [] if fallen > 0.2 else [f"{name}: the loss has hardly moved, by {fallen}"]
-    found += show("double, reference float64", run_engine(dumps[True]).errors(truth), DOUBLE)
+    found += show("double, reference float64", run_engine(dumps[True], params).errors(truth), DOUBLE)
     found += show("float, reference float64", single.errors(truth), SINGLE)
     if transformers_has(params):
         theirs = run_transformers(dumps[False], params)

@@ -32,6 +32,9 @@ MODELS = {
     "micro": ({**BASE, **MOE}, {"tiny": 384, "short": 960, "long": 120_000}),
     "first_light": ({**BASE, "vocab": 257, "ffn": 176, "seed": 42, "lr": 1e-3,
                      "schedule": {"kind": "cosine", "warmup": 0.02, "floor": 0.1}}, {"tiny": 384, "short": 960, "long": 120_000}),
+    # More rows than columns, more columns than rows; a shared expert, a dense block
+    "muon": ({**BASE, **MOE, "width": 32, "context": 48, "batch_tokens": 96, "shared": 1, "dense_layers": 1, "ffn": 72,
+              "optimizer": "muon", "lr": 0.02}, {"tiny": 96, "short": 192, "long": 60_000}),
     # Wider than a piece of a product (256 positions), passes longer than one, heads that fill no vector (44 dimensions)
     "everything": ({**BASE, "layers": 3, "width": 264, "heads": 6, "kv_heads": 2, "context": 160, "batch_tokens": 640,
                     "micro_batch": 2, "tokenizer": "bpe", "vocab": 400, "dense_layers": 1, "ffn": 328, "experts": 5,

@@ -30,13 +30,15 @@ static void add_metric(void *ctx, const char *name)
     description_metric(ctx, name);
 }
 
-/* The facts that follow from the shape. */
-static void describe_counts(const struct model_config *cfg, struct description *d)
+/* The facts that follow from the shape; of a run, its optimiser's products are operations, too. */
+static void describe_counts(const struct model_config *cfg, double more_flops_per_token,
+                            struct description *d)
 {
     description_fact(d, "params_total", (double)model_config_total(cfg));
     description_fact(d, "params_active", (double)model_config_active(cfg));
     description_fact(d, "active_ffn", (double)model_config_active_ffn(cfg));
-    description_fact(d, "flops_per_token", model_config_flops_per_token(cfg));
+    description_fact(d, "flops_per_token",
+                     model_config_flops_per_token(cfg) + more_flops_per_token);
 }
 
 /* How finely target_step is known. */
@@ -92,8 +94,11 @@ static void describe_facts(const struct worker_task *task, const struct train_op
     double copies = CHECKPOINTS_ON_DISK + (opt->left_out > 0 ? 1.0 : 0.0);
     double models = 1.0 + (double)train_options_snapshots(opt);
     double tokens = steps * (double)opt->batch_tokens;
+    double optimiser = optimiser_flops(opt) / (double)opt->batch_tokens;
 
-    describe_counts(cfg, d);
+    describe_counts(cfg, optimiser, d);
+    if (optimiser > 0.0)
+        description_fact(d, OPTIMISER_FLOPS, optimiser);
     description_fact(d, "tokens", tokens);
     description_fact(d, "steps", steps);
     if (cfg->experts > 0)
@@ -107,7 +112,9 @@ static void describe_facts(const struct worker_task *task, const struct train_op
     resolve_horizon(task, opt, d);
     description_fact(d, "memory_bytes", memory_most(need));
     description_fact(d, "memory_least_bytes", memory_least(need));
-    description_fact(d, "disk_bytes", sizeof(real) * total * (3.0 * copies + models));
+    description_fact(d, "disk_bytes",
+                     sizeof(real) * ((2.0 * total + (double)optimiser_size(opt).second) * copies +
+                                     total * models));
     description_seconds(d, START_SECONDS + trial_seconds(task, opt));
 }
 
@@ -227,7 +234,7 @@ static int print_count(const cJSON *obj, FILE *out, struct err *err)
     if (faults.n == 0)
         model_config_check(&p, &cfg);
     if (faults.n == 0) {
-        describe_counts(&cfg, &d);
+        describe_counts(&cfg, 0.0, &d);
         count_horizon(&p, &cfg, &d);
     }
     int rc = param_faults_result(&faults, err);

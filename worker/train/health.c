@@ -85,22 +85,9 @@ static void move_biases(const struct router_stats *s, real *bias, size_t experts
     }
 }
 
-/* AdamW's moments of one expert: they belong to the weights that are gone. */
-static void clear_moments(const struct weights *w, real *m, real *v, int layer, size_t expert)
-{
-    static const enum tensor_role expert_roles[] = {TENSOR_EXPERT_GATE_UP, TENSOR_EXPERT_DOWN};
-
-    for (size_t i = 0; i < ARRAY_LEN(expert_roles); i++) {
-        const struct tensor *t = tensor_find(&w->table, expert_roles[i], layer);
-        size_t n = tensor_size(t) / (size_t)w->cfg.experts;
-        memset(m + t->offset + n * expert, 0, n * sizeof(*m));
-        memset(v + t->offset + n * expert, 0, n * sizeof(*v));
-    }
-}
-
 /* Experts under DEAD_SHARE of a fair share since the last check get fresh weights and empty
  * moments. */
-static void reset_dead(struct health *h, struct weights *w, real *m, real *v,
+static void reset_dead(struct health *h, struct weights *w, struct optimiser *optimiser,
                        const struct train_options *opt, size_t layer)
 {
     uint64_t *counts = h->since_reset + layer * h->experts, total = 0;
@@ -112,7 +99,7 @@ static void reset_dead(struct health *h, struct weights *w, real *m, real *v,
             continue;
         h->kills++;
         weights_reset_expert(w, (int)layer, (int)e, opt->seed, opt->init_std, (uint32_t)h->kills);
-        clear_moments(w, m, v, (int)layer, e);
+        optimiser_forget_expert(optimiser, w, (int)layer, e);
     }
     memset(counts, 0, h->experts * sizeof(*counts));
 }
@@ -129,7 +116,7 @@ static void add_window(struct router_stats *sum, const struct router_stats *s, s
     sum->dropped += s->dropped;
 }
 
-void health_end_step(struct health *h, struct weights *w, real *m, real *v,
+void health_end_step(struct health *h, struct weights *w, struct optimiser *optimiser,
                      const struct train_options *opt, int64_t step)
 {
     bool look = opt->reset_dead_experts > 0 && (step + 1) % opt->reset_dead_experts == 0;
@@ -142,7 +129,7 @@ void health_end_step(struct health *h, struct weights *w, real *m, real *v,
         for (size_t e = 0; e < h->experts; e++)
             h->since_reset[i * h->experts + e] += h->step[i].counts[e];
         if (look)
-            reset_dead(h, w, m, v, opt, i);
+            reset_dead(h, w, optimiser, opt, i);
         if (in_window)
             add_window(&h->window[i], &h->step[i], h->experts);
     }

@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "worker/model/weights.h"
 #include "worker/nn/router.h"
-#include "worker/train/options.h"
+#include "worker/train/optimiser.h"
 
 #define DEAD_SHARE 0.01 /* of a fair share */
 
@@ -57,8 +57,8 @@ void health_release(struct health *h);
 /* Before a step's first pass. */
 void health_begin_step(struct health *h);
 /* After the update of `step` (from 0): moves the biases, re-initialises dead experts (their moments
- * m and v become zero), and adds to the window. */
-void health_end_step(struct health *h, struct weights *w, real *m, real *v,
+ * become zero), and adds to the window. */
+void health_end_step(struct health *h, struct weights *w, struct optimiser *optimiser,
                      const struct train_options *opt, int64_t step);
 
 /* The mean over the mixtures; false when there is nothing to measure: a dense model, or no step in

@@ -20,6 +20,7 @@
 #define TRY_VAL_TOKENS     4096 /* of a source, in a try */
 
 static const char *const CONTRACTS[CONTRACT_NR] = {"fixed", "active", "total"};
+static const char *const OPTIMISERS[OPTIMISER_NR] = {"adamw", "muon", "sgd"};
 static const char *const PRODUCTS[PRODUCTS_NR] = {"fixed", "openblas"};
 static const char *const PRECISIONS[PRODUCT_PRECISION_NR] = {"float32", "bfloat16"};
 static const char *const SCHEDULES[SCHEDULE_NR] = {"cosine", "wsd", "constant"};
@@ -204,17 +205,52 @@ static void read_marks(struct params *p, struct train_options *opt)
     }
 }
 
+/* Keys of one optimiser that another does not have. */
+static void check_optimiser_keys(struct params *p, enum optimiser_kind kind)
+{
+    static const struct {
+        const char *key;
+        bool of[OPTIMISER_NR];
+    } keys[] = {
+        {"beta1", {true, true, false}},    {"beta2", {true, true, false}},
+        {"eps", {true, true, false}},      {"momentum", {false, true, true}},
+        {"nesterov", {false, true, true}}, {"adamw_lr", {false, true, false}},
+    };
+    static const char *const own[OPTIMISER_NR] = {"beta1, beta2, eps",
+                                                  "momentum, nesterov, adamw_lr, beta1, beta2, eps",
+                                                  "momentum, nesterov"};
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        if (!keys[i].of[kind] && params_has(p, keys[i].key))
+            params_fault(p, keys[i].key,
+                         "does not go with optimizer = \"%s\", whose own keys are %s",
+                         OPTIMISERS[kind], own[kind]);
+}
+
 static void read_optimiser(struct params *p, struct train_options *opt)
 {
+    const size_t faults = p->faults->n;
+
+    opt->optimiser = (enum optimiser_kind)params_choice(p, "optimizer", OPTIMISERS, OPTIMISER_NR,
+                                                        OPTIMISER_ADAMW);
+    const bool known = p->faults->n == faults, muon = opt->optimiser == OPTIMISER_MUON,
+               sgd = opt->optimiser == OPTIMISER_SGD;
     params_require(p, "lr");
     params_require(p, "seed");
     opt->lr = params_number(p, "lr", 0.0, 1e30, 1e-3);
     opt->seed = (uint64_t)params_int(p, "seed", 0, JSON_INT_MAX, 0);
-    opt->weight_decay = params_number(p, "weight_decay", 0.0, 10.0, 0.1);
+    opt->weight_decay = params_number(p, "weight_decay", 0.0, 10.0, sgd ? 0.0 : 0.1);
     opt->clip = params_number(p, "clip", 0.0, 1e9, 1.0);
     opt->beta1 = params_number(p, "beta1", 0.0, 0.999999, 0.9);
     opt->beta2 = params_number(p, "beta2", 0.0, 0.999999, 0.95);
     opt->eps = params_number(p, "eps", 1e-30, 1.0, 1e-8);
+    opt->momentum = params_number(p, "momentum", 0.0, 0.999999, muon ? 0.95 : 0.9);
+    opt->nesterov = params_bool(p, "nesterov", muon);
+    opt->adamw_lr = params_number(p, "adamw_lr", 0.0, 1e30, 3e-4);
+    if (known) /* else every key might be that of the one that was meant */
+        check_optimiser_keys(p, opt->optimiser);
+    if (sgd && opt->nesterov && opt->momentum == 0.0)
+        params_fault(p, "nesterov", "needs a momentum above 0");
     opt->init_std = params_number(p, "init_std", 0.0, 10.0, 0.02);
 }
 

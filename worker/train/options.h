@@ -21,6 +21,8 @@
 /* Tokens of one pass: no size of a buffer overflows. */
 #define MICRO_TOKENS_MAX ((int64_t)1 << 20)
 
+enum optimiser_kind { OPTIMISER_ADAMW, OPTIMISER_MUON, OPTIMISER_SGD, OPTIMISER_NR };
+
 struct mix_part {
     const char *name; /* of the task's data */
     double weight;    /* they sum to 1 */
@@ -43,12 +45,16 @@ struct train_options {
     struct mix_part mix[MIX_MAX];
     size_t n_mix;
     uint64_t seed;
+    enum optimiser_kind optimiser;
     double lr;
     double weight_decay;
-    double clip; /* 0: off */
-    double beta1;
-    double beta2;
-    double eps;
+    double clip;     /* 0: off */
+    double beta1;    /* AdamW's, also of the part of Muon that it updates */
+    double beta2;    /* likewise */
+    double eps;      /* likewise */
+    double momentum; /* of Muon and of gradient descent */
+    bool nesterov;   /* likewise */
+    double adamw_lr; /* peak rate of what Muon leaves to AdamW */
     double init_std;
     double balance_loss;
     double router_z_loss;

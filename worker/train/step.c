@@ -1,6 +1,6 @@
 /*
  * One optimiser step: gradients of the whole batch in passes of micro_batch sequences, the norm
- * over all of them, clipping, AdamW tensor by tensor. Each pass scales its gradient by its share of
+ * over all of them, clipping, the optimiser's update. Each pass scales its gradient by its share of
  * the batch, so the sum is the mean over tokens whatever the pass size.
  *
  * Nothing is updated when the loss or the norm is not finite; the error names the first tensor that
@@ -8,7 +8,6 @@
  */
 #include <math.h>
 
-#include "worker/nn/adamw.h"
 #include "worker/nn/vec.h"
 #include "worker/train/trainer.h"
 
@@ -86,25 +85,17 @@ static double accumulate(struct trainer *t)
     return loss;
 }
 
-/* Clipping is a factor on the gradients, passed to AdamW, which leaves zeros; the rate is the
- * schedule's at this step. */
+/* Clipping is a factor on the gradients, passed to the optimiser, which leaves zeros; the rate is
+ * the schedule's at this step. */
 static void update(struct trainer *t, double norm)
 {
     const struct train_options *opt = t->opt;
-    struct adamw adamw = {.lr = opt->lr * schedule_factor(&opt->schedule, t->step, opt->steps),
-                          .beta1 = opt->beta1,
-                          .beta2 = opt->beta2,
-                          .eps = opt->eps,
-                          .clip = opt->clip > 0.0 && norm > opt->clip ? opt->clip / norm : 1.0,
-                          .t = t->step + 1};
+    const struct optimiser_step step = {
+        .rate = schedule_factor(&opt->schedule, t->step, opt->steps),
+        .clip = opt->clip > 0.0 && norm > opt->clip ? opt->clip / norm : 1.0,
+        .t = t->step + 1};
 
-    for (size_t i = 0; i < t->w.table.n; i++) {
-        const struct tensor *tensor = &t->w.table.items[i];
-        size_t at = tensor->offset;
-        adamw.decay = tensor->decays ? opt->weight_decay : 0.0;
-        adamw_update(t->w.params + at, t->m + at, t->v + at, t->grad + at, tensor_size(tensor),
-                     &adamw);
-    }
+    optimiser_update(&t->optimiser, &t->w, t->grad, opt, &step);
 }
 
 int trainer_step(struct trainer *t, double *loss, struct err *err)
@@ -119,7 +110,7 @@ int trainer_step(struct trainer *t, double *loss, struct err *err)
         return diverged(t, "the gradient is not finite", err);
     update(t, norm);
     pass_clock_mark(t->clock, PASS_OPTIMISER);
-    health_end_step(&t->health, &t->w, t->m, t->v, t->opt, t->step);
+    health_end_step(&t->health, &t->w, &t->optimiser, t->opt, t->step);
     t->history[t->step].loss = (float)*loss;
     t->step++;
     return 0;

@@ -269,11 +269,14 @@ static void put_facts(const struct trainer *t, struct worker_result *r)
     struct data_budget budget;
     const struct model_config *cfg = &t->opt->model;
     double tokens = (double)t->step * (double)t->opt->batch_tokens;
+    double optimiser = optimiser_flops(t->opt) / (double)t->opt->batch_tokens;
 
     result_fact(r, "params_total", (double)model_config_total(cfg));
     result_fact(r, "params_active", (double)model_config_active(cfg));
     result_fact(r, "active_ffn", (double)model_config_active_ffn(cfg));
-    result_fact(r, "flops_per_token", model_config_flops_per_token(cfg));
+    result_fact(r, "flops_per_token", model_config_flops_per_token(cfg) + optimiser);
+    if (optimiser > 0.0)
+        result_fact(r, OPTIMISER_FLOPS, optimiser);
     result_fact(r, "tokens", tokens);
     result_fact(r, "steps", (double)t->step);
     if (cfg->experts > 0)

@@ -10,6 +10,8 @@
 
 /* A fact: steps between the evaluations that look for the target. */
 #define TARGET_RESOLUTION "target_resolution"
+/* A fact of a run with Muon: the part of flops_per_token that is the optimiser's. */
+#define OPTIMISER_FLOPS "optimizer_flops_per_token"
 
 /* "METRIC:SOURCE" */
 void train_result_source_name(const char *metric, const char *source, char name[METRIC_NAME_SIZE]);

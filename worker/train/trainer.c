@@ -29,12 +29,13 @@ int trainer_init(struct trainer *t, const struct train_options *opt, const struc
     if (rc < 0)
         return rc;
     t->grad = real_alloc(t->w.table.n_params);
-    t->m = real_alloc(t->w.table.n_params);
-    t->v = real_alloc(t->w.table.n_params);
     t->history = calloc((size_t)opt->steps, sizeof(*t->history));
-    if (t->grad == NULL || t->m == NULL || t->v == NULL || t->history == NULL)
-        return err_set(err, ERR_OTHER, "no memory for gradients and moments of %zu parameters",
+    if (t->grad == NULL || t->history == NULL)
+        return err_set(err, ERR_OTHER, "no memory for gradients of %zu parameters",
                        t->w.table.n_params);
+    rc = optimiser_init(&t->optimiser, opt, err);
+    if (rc < 0)
+        return rc;
     t->tokens = xcalloc(n_micro, sizeof(*t->tokens));
     t->targets = xcalloc(n_micro, sizeof(*t->targets));
     health_init(&t->health, &opt->model);
@@ -56,8 +57,7 @@ void trainer_release(struct trainer *t)
     router_log_release(&t->router);
     weights_release(&t->w);
     free(t->grad);
-    free(t->m);
-    free(t->v);
+    optimiser_release(&t->optimiser);
     free(t->history);
     free(t->made_by);
     free(t->tokens);
@@ -69,6 +69,9 @@ double trainer_bytes(const struct train_options *opt)
 {
     size_t n_micro = (size_t)(opt->micro_batch * opt->model.context);
 
-    return 4.0 * sizeof(real) * (double)model_config_total(&opt->model) +
+    const struct optimiser_size more = optimiser_size(opt);
+
+    return sizeof(real) * (3.0 * (double)model_config_total(&opt->model) + (double)more.second +
+                           (double)more.scratch) +
            run_bytes(&opt->model, mode_of(opt), n_micro);
 }

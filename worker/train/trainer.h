@@ -2,8 +2,8 @@
  * Everything a training run is made of, and one step of it.
  *
  * What the next step depends on, and nothing else, is what a checkpoint holds: parameters, choice
- * biases, both moments, the step number, the router health sums, the marks, target, best loss and
- * snapshots so far, and the histories of losses, step times and routers.
+ * biases, the optimiser's moments, the step number, the router health sums, the marks, target, best
+ * loss and snapshots so far, and the histories of losses, step times and routers.
  */
 #ifndef WORKER_TRAIN_TRAINER_H
 #define WORKER_TRAIN_TRAINER_H
@@ -15,6 +15,7 @@
 #include "worker/nn/pass_clock.h"
 #include "worker/train/data.h"
 #include "worker/train/health.h"
+#include "worker/train/optimiser.h"
 #include "worker/train/options.h"
 #include "worker/train/router_log.h"
 
@@ -42,8 +43,7 @@ struct trainer {
     const struct train_data *data;
     struct weights w;
     real *grad; /* zeros between steps */
-    real *m;
-    real *v;
+    struct optimiser optimiser;
     struct run *run;
     struct pass_clock *clock; /* NULL unless steps are measured; the run books to it too */
     struct health health;
@@ -74,7 +74,7 @@ int trainer_step(struct trainer *t, double *loss, struct err *err) MUST_CHECK;
 /* ERR_REFUSED naming the first tensor that holds a number that is not finite; 0 when all are. */
 int trainer_check_finite(const struct trainer *t, const char *what, struct err *err) MUST_CHECK;
 
-/* Bytes of parameters, gradients, moments and activations. */
+/* Bytes of parameters, gradients, the optimiser's moments and scratch, and activations. */
 double trainer_bytes(const struct train_options *opt);
 
 #endif

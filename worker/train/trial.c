@@ -22,6 +22,9 @@
 #define ROUNDS_MAX  1000
 #define PARAMS_MOST ((int64_t)16 << 20)
 
+/* In the names of rates; AdamW is what all were measured with before. */
+static const char *const OPTIMISER_NAMES[OPTIMISER_NR] = {"", " muon", " sgd"};
+
 /* Seconds of one thing. */
 struct trial_rates {
     double token; /* in a pass */
@@ -38,6 +41,8 @@ struct train_options trial_options(const struct model_config *cfg, int64_t batch
                                   .steps = steps,
                                   .seed = 1,
                                   .lr = 1e-4,
+                                  .adamw_lr = 1e-4,
+                                  .momentum = 0.9,
                                   .precision = precision,
                                   .weight_decay = 0.1,
                                   .clip = 1.0,
@@ -97,6 +102,7 @@ static int measure(const struct model_config *cfg, const struct train_options *l
     int64_t batch = like->micro_batch < most ? like->micro_batch : most < 1 ? 1 : most;
     struct train_options opt = trial_options(cfg, batch, ROUNDS_MAX + 1, like->precision);
     struct trial_rates found = {0};
+    opt.optimiser = like->optimiser;
     struct train_data data;
     struct trainer trainer;
 
@@ -134,13 +140,22 @@ static void add_name(struct strbuf *name, const struct model_config *cfg,
 {
     bool bfloat16 = opt->precision == PRODUCT_BFLOAT16;
 
-    strbuf_addf(name, "train %s%s%s, %d threads, %lld at once: ", nn_cpu_text(nn_cpu()),
+    strbuf_addf(name, "train %s%s%s%s, %d threads, %lld at once: ", nn_cpu_text(nn_cpu()),
                 opt->products == PRODUCTS_OPENBLAS ? " openblas" : "", bfloat16 ? " bfloat16" : "",
-                threads, (long long)opt->micro_batch);
+                OPTIMISER_NAMES[opt->optimiser], threads, (long long)opt->micro_batch);
     if (bfloat16 && nn_cpu_bfloat16_wish() != NN_WISH_NONE)
         strbuf_addf(name, "PREREG_BFLOAT16=%s, ",
                     nn_cpu_bfloat16_wish() == NN_WISH_YES ? "yes" : "no");
     model_config_name(cfg, name);
+}
+
+/* How many times as long the update of the whole takes: by Muon's products, whose part is nearly
+ * all of it where there are any, else by parameters. */
+static double update_ratio(const struct train_options *whole, const struct train_options *part)
+{
+    return whole->optimiser == OPTIMISER_MUON ? optimiser_flops(whole) / optimiser_flops(part)
+                                              : (double)model_config_total(&whole->model) /
+                                                    (double)model_config_total(&part->model);
 }
 
 double trial_seconds(const struct worker_task *task, const struct train_options *opt)
@@ -148,11 +163,15 @@ double trial_seconds(const struct worker_task *task, const struct train_options 
     struct model_config cfg = trial_model(opt);
     double whole = model_config_flops_per_token(&opt->model),
            part = model_config_flops_per_token(&cfg);
-    struct trial_rates r = {.token = part / (TASK_USUAL_FLOPS * task->threads)};
+    struct train_options smaller = *opt;
+    const double usual = TASK_USUAL_FLOPS * task->threads;
+    struct trial_rates r = {.token = part / usual};
     struct strbuf name = STRBUF_INIT;
     double values[2];
     struct err ignored;
 
+    smaller.model = cfg;
+    r.step = optimiser_flops(&smaller) / usual;
     add_name(&name, &cfg, opt, task->threads);
     if (machine_rates_find(task, name.buf, values, 2)) {
         r = (struct trial_rates){values[0], values[1]};
@@ -164,5 +183,5 @@ double trial_seconds(const struct worker_task *task, const struct train_options 
     strbuf_release(&name);
     return train_options_work(opt) * r.token * whole / part +
            (double)(train_options_end(opt) - opt->first_step) * r.step *
-               (double)model_config_total(&opt->model) / (double)model_config_total(&cfg);
+               update_ratio(opt, &smaller);
 }

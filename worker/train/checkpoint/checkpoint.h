@@ -2,7 +2,7 @@
  * Checkpoints: folders checkpoint/step-NNNNNN in the attempt's own folder (invariant 7).
  *
  *   weights.bin    parameters and choice biases, float32
- *   moment1.bin, moment2.bin   AdamW's
+ *   moment1.bin, moment2.bin   the optimiser's (optimiser.h); the second one is empty with sgd
  *   history.bin    (loss, seconds) of every step, float32
  *   router.bin     samples of the routers (router_log.h), float32
  *   state.json     the rest of the trainer

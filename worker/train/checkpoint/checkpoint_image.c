@@ -24,8 +24,8 @@ void checkpoint_image_blobs(const struct trainer *t, int64_t step,
 
     out[IMAGE_WEIGHTS] = (struct image_blob){
         "weights.bin", {t->w.params, t->w.route_bias}, {n, weights_n_bias(&t->w.cfg)}};
-    out[1] = (struct image_blob){"moment1.bin", {t->m}, {n}};
-    out[2] = (struct image_blob){"moment2.bin", {t->v}, {n}};
+    out[1] = (struct image_blob){"moment1.bin", {t->optimiser.m}, {n}};
+    out[2] = (struct image_blob){"moment2.bin", {t->optimiser.v}, {t->optimiser.n_second}};
     out[3] = (struct image_blob){"history.bin", {&t->history[0].loss}, {2 * (size_t)step}};
     out[4] = (struct image_blob){
         "router.bin", {t->router.values}, {router_log_length(&t->router, step)}};
@@ -77,8 +77,9 @@ int checkpoint_image_copy(struct checkpoint_image *img, const struct trainer *t,
 
 double checkpoint_image_bytes(const struct train_options *opt)
 {
-    double numbers = 3.0 * (double)model_config_total(&opt->model) +
-                     (double)weights_n_bias(&opt->model) + 2.0 * (double)opt->steps;
+    double numbers = 2.0 * (double)model_config_total(&opt->model) +
+                     (double)optimiser_size(opt).second + (double)weights_n_bias(&opt->model) +
+                     2.0 * (double)opt->steps;
 
     return sizeof(float) * (numbers + router_log_numbers(opt));
 }

@@ -1,4 +1,4 @@
-/* Initial weights, the schedule, the norm and AdamW, choice biases and experts that are reset. */
+/* Initial weights, the schedule, clipping, choice biases and experts that are reset. */
 #include "tests/unit/worker/train/second_step.h"
 
 #include <math.h>
@@ -7,8 +7,6 @@
 #include "base/math/elementary.h"
 #include "base/xalloc.h"
 #include "tests/unit/worker/train/second_numbers.h"
-
-#define PART 65536
 
 static size_t experts_of(const struct second *s)
 {
@@ -72,42 +70,13 @@ static double rate_factor(const struct schedule *c, double step, double steps)
     return 1;
 }
 
-/* b1, c1, b2, c2, step, root, keep and clip of the page, in this order. */
-static void update_tensor(struct second *s, const struct tensor *t, const float k[8])
-{
-    float eps = (float)s->opt->eps;
-
-    for (size_t i = t->offset; i < t->offset + tensor_size(t); i++) {
-        float g = s->g[i] * k[7];
-        s->m[i] = k[0] * s->m[i] + k[1] * g;
-        s->v[i] = k[2] * s->v[i] + (k[3] * g) * g;
-        s->p[i] = s->p[i] * k[6] - (k[4] * s->m[i]) / (sqrtf(s->v[i] * k[5]) + eps);
-    }
-}
-
 static void update(struct second *s, int64_t step)
 {
     const struct train_options *o = s->opt;
-    double sum = 0, t = (double)step + 1;
+    double norm = sqrt(second_norm_squared(s->g, s->table.n_params));
+    double clip = o->clip > 0 && norm > o->clip ? o->clip / norm : 1;
 
-    for (size_t at = 0; at < s->table.n_params; at += PART)
-        sum += second_sum_squares(s->g + at,
-                                  s->table.n_params - at < PART ? s->table.n_params - at : PART);
-    double norm = sqrt(sum), clip = o->clip > 0 && norm > o->clip ? o->clip / norm : 1;
-    double rate = o->lr * rate_factor(&o->schedule, (double)step, (double)o->steps);
-    for (size_t i = 0; i < s->table.n; i++) {
-        const struct tensor *tensor = &s->table.items[i];
-        double decay = tensor->decays ? o->weight_decay : 0;
-        const float k[] = {(float)o->beta1,
-                           (float)(1 - o->beta1),
-                           (float)o->beta2,
-                           (float)(1 - o->beta2),
-                           (float)(rate / (1 - elementary_pow(o->beta1, t))),
-                           (float)(1 / (1 - elementary_pow(o->beta2, t))),
-                           (float)(1 - rate * decay),
-                           (float)clip};
-        update_tensor(s, tensor, k);
-    }
+    second_update(s, rate_factor(&o->schedule, (double)step, (double)o->steps), (float)clip, step);
 }
 
 static void reset_expert(struct second *s, int layer, size_t e)

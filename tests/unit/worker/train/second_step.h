@@ -12,7 +12,7 @@
 struct second {
     const struct train_options *opt;
     struct tensor_table table;
-    float *p, *g, *m, *v;     /* (n_params) */
+    float *p, *g, *m, *v;     /* (n_params); v is zero where AdamW does not update */
     float *bias;              /* (layers, E) */
     uint64_t *counts, *since; /* (layers, E) assignments: of this step, since the last resets */
     uint32_t resets;
@@ -23,6 +23,13 @@ void second_init(struct second *s, const struct train_options *opt);
 void second_release(struct second *s);
 /* Returns the loss. tokens and targets: of the whole batch, sequence by sequence. */
 double second_step(struct second *s, const uint32_t *tokens, const uint32_t *targets, int64_t step);
+
+/* --- second_optimiser.c --- */
+
+/* In parts of 65,536. */
+double second_norm_squared(const float *x, size_t n);
+/* factor: the schedule's; clip: what gradients are multiplied by. */
+void second_update(struct second *s, double factor, float clip, int64_t step);
 
 /* --- second_pass.c --- */
 

@@ -18,7 +18,7 @@
 struct health_case {
     struct train_options opt;
     struct weights w;
-    real *m, *v;
+    struct optimiser optimiser;
     struct health h;
 };
 
@@ -31,18 +31,16 @@ static void init(struct health_case *k)
                                               .top_k = 2, .expert_ffn = 8, .dense_layers = 1);
     assert_int_equal(weights_init(&k->w, &k->opt.model, &err), 0);
     weights_randomise(&k->w, 5, 0.1);
-    k->m = real_alloc(k->w.table.n_params);
-    k->v = real_alloc(k->w.table.n_params);
+    assert_int_equal(optimiser_init(&k->optimiser, &k->opt, &err), 0);
     for (size_t i = 0; i < k->w.table.n_params; i++)
-        k->m[i] = k->v[i] = 1;
+        k->optimiser.m[i] = k->optimiser.v[i] = 1;
     health_init(&k->h, &k->opt.model);
 }
 
 static void release(struct health_case *k)
 {
     weights_release(&k->w);
-    free(k->m);
-    free(k->v);
+    optimiser_release(&k->optimiser);
     health_release(&k->h);
 }
 
@@ -57,7 +55,7 @@ static void one_step(struct health_case *k, const uint64_t counts[EXPERTS], int6
     }
     s->z_sum = 300.0;
     s->tokens = 100;
-    health_end_step(&k->h, &k->w, k->m, k->v, &k->opt, step);
+    health_end_step(&k->h, &k->w, &k->optimiser, &k->opt, step);
 }
 
 static void test_facts(void **state)
@@ -122,7 +120,7 @@ static void test_dead_experts_are_drawn_anew(void **state)
     size_t n = k.w.table.n_params;
     real *before = real_alloc(n), *ones = real_alloc(n);
     memcpy(before, k.w.params, n * sizeof(real));
-    memcpy(ones, k.m, n * sizeof(real));
+    memcpy(ones, k.optimiser.m, n * sizeof(real));
     k.opt.reset_dead_experts = 2;
     one_step(&k, counts, 0);
     assert_int_equal(k.h.kills, 0);
@@ -130,8 +128,8 @@ static void test_dead_experts_are_drawn_anew(void **state)
     assert_int_equal(k.h.kills, 1); /* expert 3 has 2 % of a fair share */
     for (size_t e = 0; e < EXPERTS; e++) {
         assert_int_equal(differing(&k.w, before, k.w.params, e), e == 2 ? 64 : 0);
-        assert_int_equal(differing(&k.w, ones, k.m, e), e == 2 ? 64 : 0);
-        assert_int_equal(differing(&k.w, ones, k.v, e), e == 2 ? 64 : 0);
+        assert_int_equal(differing(&k.w, ones, k.optimiser.m, e), e == 2 ? 64 : 0);
+        assert_int_equal(differing(&k.w, ones, k.optimiser.v, e), e == 2 ? 64 : 0);
     }
     /* Drawn again, it becomes another one. */
     memcpy(before, k.w.params, n * sizeof(real));

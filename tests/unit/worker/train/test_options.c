@@ -93,6 +93,16 @@ static const struct {
     {"{'top_k':2}", "experts", "required with"},
     {"{'balance_loss':0.01}", "balance_loss", "needs experts"},
     {"{'capacity_factor':1.25}", "capacity_factor", "needs experts"},
+    {"{'optimizer':'lion'}", "optimizer", "\"lion\" is not one of adamw, muon, sgd"},
+    {"{'momentum':0.9}", "momentum", "does not go with optimizer = \"adamw\", whose own keys are "},
+    {"{'nesterov':true}", "nesterov", "beta1, beta2, eps"},
+    {"{'adamw_lr':0.01}", "adamw_lr", "does not go with optimizer = \"adamw\""},
+    {"{'optimizer':'sgd','beta2':0.9}", "beta2", "whose own keys are momentum, nesterov"},
+    {"{'optimizer':'sgd','adamw_lr':0.01}", "adamw_lr", "does not go with optimizer = \"sgd\""},
+    {"{'optimizer':'sgd','eps':1e-9}", "eps", "does not go with optimizer = \"sgd\""},
+    {"{'optimizer':'sgd','momentum':0,'nesterov':true}", "nesterov", "needs a momentum above 0"},
+    {"{'optimizer':'muon','momentum':1}", "momentum", "not in"},
+    {"{'optimizer':'muon','momentm':0.5}", "momentm", "did you mean \"momentum\""},
     {"{'dropout':0.1}", "dropout", "use weight_decay"},
     {"{'weight_tying':true}", "weight_tying", "tie_embeddings"},
     {"{'marks':[0.5,0.2]}", "marks", "rising"},
@@ -167,6 +177,53 @@ static void test_defaults(void **state)
     assert_true(opt.model.tie_embeddings);
     assert_true(opt.beta1 == 0.9 && opt.beta2 == 0.95 && opt.weight_decay == 0.1 && opt.clip == 1);
     task_release(&t);
+}
+
+/* What an optimiser has by default, and all that it may be given. */
+static void test_optimisers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *patch;
+        struct train_options want;
+    } cases[] = {
+        {"{'optimizer':'adamw','beta1':0.8}",
+         {.optimiser = OPTIMISER_ADAMW, .weight_decay = 0.1, .beta1 = 0.8}},
+        {"{'optimizer':'muon'}",
+         {.optimiser = OPTIMISER_MUON,
+          .weight_decay = 0.1,
+          .beta1 = 0.9,
+          .momentum = 0.95,
+          .nesterov = true,
+          .adamw_lr = 3e-4}},
+        {"{'optimizer':'muon','beta1':0.8,'beta2':0.9,'eps':1e-9,'momentum':0.5,'nesterov':false,"
+         "'adamw_lr':0.01,'weight_decay':0}",
+         {.optimiser = OPTIMISER_MUON, .beta1 = 0.8, .momentum = 0.5, .adamw_lr = 0.01}},
+        {"{'optimizer':'sgd'}",
+         {.optimiser = OPTIMISER_SGD, .beta1 = 0.9, .momentum = 0.9, .adamw_lr = 3e-4}},
+        {"{'optimizer':'sgd','momentum':0,'weight_decay':0.01}",
+         {.optimiser = OPTIMISER_SGD, .beta1 = 0.9, .weight_decay = 0.01}},
+        {"{'optimizer':'sgd','nesterov':true}",
+         {.optimiser = OPTIMISER_SGD, .beta1 = 0.9, .momentum = 0.9, .nesterov = true}},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].patch);
+        const struct train_options *want = &cases[i].want;
+        struct param_faults faults = {0};
+        struct train_options opt;
+        struct worker_task t = patched_task(cases[i].patch, NULL);
+        train_options_read(&t, &opt, &faults);
+        assert_int_equal(faults.n, 0);
+        assert_int_equal(opt.optimiser, want->optimiser);
+        assert_true(opt.weight_decay == want->weight_decay && opt.beta1 == want->beta1);
+        assert_int_equal(opt.nesterov, want->nesterov);
+        if (want->optimiser != OPTIMISER_ADAMW)
+            assert_true(opt.momentum == want->momentum);
+        if (want->optimiser == OPTIMISER_MUON)
+            assert_true(opt.adamw_lr == want->adamw_lr);
+        task_release(&t);
+    }
 }
 
 /* The published counts (the nmoe family and the "below the floor" pair). */
@@ -531,6 +588,67 @@ static void test_describe(void **state)
     cJSON_Delete(out);
 }
 
+/* Moments on the disk and in memory, and Muon's products: by hand for GOOD's two layers. */
+static void test_describe_optimisers(void **state)
+{
+    (void)state;
+    const double total = 257 * 32 + 2 * (4 * 32 * 32 + 3 * 32 * 48 + 2 * 32) + 32,
+                 rest = 257 * 32 + 5 * 32, /* embedding and norms */
+        products = 2 * 5 *
+                   (4 * (4 * 32 * (32 * 32) + 2 * 32 * 32 * 32) +
+                    3 * (4 * 32 * (32 * 48) + 2 * 32 * 32 * 32));
+    const struct {
+        const char *patch;
+        double moments, products;
+    } cases[] = {
+        {"{}", 2 * total, 0},
+        {"{'optimizer':'muon'}", total + rest, products},
+        {"{'optimizer':'sgd'}", total, 0},
+    };
+    double flops = 0.0;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].patch);
+        struct worker_task t = patched_task(cases[i].patch, NULL);
+        cJSON *out = describe(&t);
+        const cJSON *facts = json_member(out, "facts");
+        assert_true(number(facts, "disk_bytes") == 4.0 * ((total + cases[i].moments) * 3 + total));
+        flops = i == 0 ? number(facts, "flops_per_token") : flops;
+        assert_true(number(facts, "flops_per_token") == flops + cases[i].products / 512);
+        if (i == 1)
+            assert_true(number(facts, "optimizer_flops_per_token") == cases[i].products / 512);
+        else
+            assert_null(json_member(facts, "optimizer_flops_per_token"));
+        cJSON_Delete(out);
+    }
+}
+
+static double described_memory(const char *patch)
+{
+    struct worker_task t = patched_task(patch, NULL);
+    cJSON *out = describe(&t);
+    double bytes = number(json_member(out, "facts"), "memory_bytes");
+
+    cJSON_Delete(out);
+    return bytes;
+}
+
+/* Of a model of 50 million parameters, mostly hidden matrices: a moment less is 200 MB less. */
+static void test_memory_of_optimisers(void **state)
+{
+    (void)state;
+#define LARGE "'width':1024,'heads':8,'ffn':2816,'layers':4"
+    const double hidden = 4.0 * 4 * (4 * 1024 * 1024 + 3 * 1024 * 2816), /* bytes */
+        total = hidden + 4.0 * (257 * 1024 + 9 * 1024), scratch = 4.0 * 1024 * (2816 + 2 * 1024);
+    double adamw = described_memory("{" LARGE "}");
+    double muon = described_memory("{" LARGE ",'optimizer':'muon'}");
+    double sgd = described_memory("{" LARGE ",'optimizer':'sgd'}");
+
+    /* In the trainer, with its allowance of 3 %, and in the copy for checkpoints. */
+    assert_true(fabs(adamw - muon - (1.03 * (hidden - scratch) + hidden)) < 1.0);
+    assert_true(fabs(adamw - sgd - 2.03 * total) < 1.0);
+}
+
 static double described_seconds(const char *patch, const char *rates)
 {
     struct err err = {0};
@@ -581,6 +699,8 @@ static void test_describe_rates(void **state)
     change_rates(path, 1.0, 2);
     (void)described_seconds("{'micro_batch':1}", path);
     change_rates(path, 1.0, 3);
+    (void)described_seconds("{'optimizer':'muon'}", path);
+    change_rates(path, 1.0, 4);
     free(path);
     scratch_remove(folder);
 }
@@ -588,13 +708,22 @@ static void test_describe_rates(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_faults),         cmocka_unit_test(test_several_faults_at_once),
-        cmocka_unit_test(test_defaults),       cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_horizons),       cmocka_unit_test(test_tokens_per_expert),
-        cmocka_unit_test(test_vectors),        cmocka_unit_test(test_count_faults),
-        cmocka_unit_test(test_match),          cmocka_unit_test(test_match_already_solved),
-        cmocka_unit_test(test_schedules),      cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_several_faults_at_once),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_horizons),
+        cmocka_unit_test(test_tokens_per_expert),
+        cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_count_faults),
+        cmocka_unit_test(test_match),
+        cmocka_unit_test(test_match_already_solved),
+        cmocka_unit_test(test_schedules),
+        cmocka_unit_test(test_describe),
         cmocka_unit_test(test_describe_rates),
+        cmocka_unit_test(test_optimisers),
+        cmocka_unit_test(test_describe_optimisers),
+        cmocka_unit_test(test_memory_of_optimisers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
