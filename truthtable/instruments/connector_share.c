@@ -11,6 +11,7 @@
 
 #include "base/json/json.h"
 #include "base/xalloc.h"
+#include "truthtable/evaluate/effects.h"
 
 /* What the mix calls the source. */
 static const char *name_in_mix(const struct work *w, size_t part, const char *source)
@@ -58,6 +59,26 @@ static const char *weight_of(const struct work *w, size_t contrast, size_t stage
     return NULL;
 }
 
+/* Where a metric's mark begins: "@0.5", or its end. */
+static const char *mark_of(const char *metric)
+{
+    return metric + strcspn(metric, "@");
+}
+
+/* Whether one metric is that of a source in the other: "loss:text@0.5" in "loss@0.5". A name of its
+ * own may be a foreign worker's for the same, but of a worker whose units are known it is not. */
+static bool is_part_of(const struct work *w, const struct plan_measure *part,
+                       const struct plan_measure *whole)
+{
+    const size_t n = strcspn(part->metric, ":@");
+    const size_t n_whole = strcspn(whole->metric, ":@");
+    const bool same_name = n == n_whole && memcmp(part->metric, whole->metric, n) == 0;
+    const bool foreign = part->metric[n] != ':' && measure_unit(w->p, part) == NULL &&
+                         measure_unit(w->p, whole) == NULL;
+    return whole->metric[n_whole] != ':' && (same_name || foreign) &&
+           strcmp(mark_of(part->metric), mark_of(whole->metric)) == 0;
+}
+
 /* A replicate's gap, averaged over the settings; NaN where a pair is not known or left out. */
 static double replicate_gap(const struct work *w, size_t contrast, size_t measure, size_t r)
 {
@@ -102,10 +123,12 @@ struct source_share connector_share(const struct work *w, size_t contrast, size_
 {
     const struct figure *f[2] = {work_figure(w, contrast, whole), work_figure(w, contrast, part)};
     const size_t measures[2] = {whole, part};
-    const size_t stage = w->p->measures[part].stage;
+    const struct plan_measure *m[2] = {&w->p->measures[whole], &w->p->measures[part]};
+    const size_t stage = m[1]->stage;
     struct source_share out = {.weight = (double)NAN, .share = (double)NAN, .se = (double)NAN};
-    out.why = stage != w->p->measures[whole].stage
-                  ? "its loss is of another stage than the whole one"
+    out.why = stage != m[0]->stage ? "its loss is of another stage than the whole one"
+              : !is_part_of(w, m[1], m[0])
+                  ? arena_printf(w->arena, "%s is not a part of %s", m[1]->metric, m[0]->metric)
                   : weight_of(w, contrast, stage, name_in_mix(w, part, source), &out.weight);
     for (size_t i = 0; out.why == NULL && i < ARRAY_LEN(f); i++) {
         out.why = point_why(&f[i]->fields[FIELD_MEAN]);

@@ -1,8 +1,9 @@
 /*
  * The course of a contrast's gap over the marks of a run: the verdict's own figure at each mark,
  * the slope over the replicates' courses, whether the gap widens or narrows, and where it changes
- * sign. A pair of cells enters slope and crossing only with a value at every mark, so that a
- * replicate that is lost on the way does not bend the course.
+ * sign. A replicate enters slope and crossing only with a value at every mark and every setting:
+ * one that lost some would have the course of the others, and bend that of all. How many are left
+ * out is said.
  */
 #include "truthtable/instruments/course.h"
 
@@ -28,6 +29,7 @@ struct course_plan {
     double *places;  /* [mark] */
     const char *why; /* no course: the first reason, or NULL */
     struct course c; /* valid while why is NULL */
+    size_t left_out; /* replicates that lost a pair */
     const char *no_spread;
 };
 
@@ -105,24 +107,33 @@ static cJSON *mark_json(const struct course_plan *plan, size_t i)
 
 /* ---- the courses of replicates ---- */
 
-/* Adds the gap of a pair of cells at every mark to `sum`; false where a mark has none. */
-static bool add_pair(struct course_plan *plan, size_t a, size_t b, double *sum)
+/* Whether a replicate has every pair at every mark. */
+static bool is_whole(const struct course_plan *plan, size_t replicate)
 {
     const struct work *w = plan->t->w;
-    for (size_t i = 0; i < plan->n_marks; i++) {
-        const struct score *x = work_score(w, plan->marks[i].measure, a);
-        const struct score *y = work_score(w, plan->marks[i].measure, b);
-        if (x->excluded || y->excluded) {
-            return false;
+    const struct layout *l = &w->ev->rules->layout;
+    bool whole = true;
+    for (size_t s = 0; s < l->contrasts[plan->contrast].n_settings; s++) {
+        const size_t a = layout_pair_a(l, plan->contrast, s, replicate);
+        const size_t b = layout_pair_b(l, plan->contrast, s, replicate);
+        for (size_t i = 0; i < plan->n_marks; i++) {
+            whole = whole && !work_score(w, plan->marks[i].measure, a)->excluded &&
+                    !work_score(w, plan->marks[i].measure, b)->excluded;
         }
     }
+    return whole;
+}
+
+/* Adds the gap of a pair of cells at every mark to `sum`. */
+static void add_pair(struct course_plan *plan, size_t a, size_t b, double *sum)
+{
+    const struct work *w = plan->t->w;
     for (size_t i = 0; i < plan->n_marks; i++) {
         double x = point_or_nan(&work_score(w, plan->marks[i].measure, a)->value);
         double y = point_or_nan(&work_score(w, plan->marks[i].measure, b)->value);
         sum[i] += x - y;
         plan->c.scale = fmax(plan->c.scale, fmax(fabs(x), fabs(y)));
     }
-    return true;
 }
 
 /* Each replicate's gaps, averaged over its settings as the contrast's are. */
@@ -137,20 +148,21 @@ static void read_courses(struct course_plan *plan)
     plan->c.gaps = gaps;
     for (size_t r = 0; r < l->n_replicates; r++) {
         double *own = &gaps[plan->c.n * plan->n_marks];
-        size_t n = 0;
+        if (n_settings == 0 || !is_whole(plan, r)) {
+            plan->left_out++;
+            continue;
+        }
         for (size_t s = 0; s < n_settings; s++) {
-            n += add_pair(plan, layout_pair_a(l, plan->contrast, s, r),
-                          layout_pair_b(l, plan->contrast, s, r), own)
-                     ? 1
-                     : 0;
+            add_pair(plan, layout_pair_a(l, plan->contrast, s, r),
+                     layout_pair_b(l, plan->contrast, s, r), own);
         }
-        for (size_t i = 0; i < plan->n_marks && n > 0; i++) {
-            own[i] /= (double)n;
+        for (size_t i = 0; i < plan->n_marks; i++) {
+            own[i] /= (double)n_settings;
         }
-        plan->c.n += n > 0 ? 1 : 0;
+        plan->c.n++;
     }
     if (plan->c.n == 0) {
-        plan->why = "no pair has a value at every mark";
+        plan->why = "no replicate has a value at every mark and setting";
     }
 }
 
@@ -285,6 +297,17 @@ static const char *crossing_words(const struct course_plan *plan, const struct c
         isfinite(x->high) ? arena_printf(a, "%.3g", x->high) : "at or after the last mark");
 }
 
+/* What slope and crossing are not over, if anything. */
+static const char *left_out_words(const struct course_plan *plan)
+{
+    return plan->left_out == 0
+               ? ""
+               : arena_printf(plan->t->w->arena,
+                              " %zu replicate%s that lost a pair %s left out of both.",
+                              plan->left_out, plan->left_out == 1 ? "" : "s",
+                              plan->left_out == 1 ? "is" : "are");
+}
+
 /* "dense - moe in loss: +0.006 at 0.1 of the horizon, +0.025 at 1. Slope ..." */
 static const char *sentence(const struct course_plan *plan, const struct course_slope *s,
                             const struct course_reading *r, const struct course_crossing *x)
@@ -294,10 +317,11 @@ static const char *sentence(const struct course_plan *plan, const struct course_
     if (plan->why != NULL) {
         return arena_printf(w->arena, "The course is undetermined: %s.", plan->why);
     }
-    return arena_printf(w->arena, "%s - %s: %+.4g at %.3g of the horizon, %+.4g at %.3g. %s %s",
+    return arena_printf(w->arena, "%s - %s: %+.4g at %.3g of the horizon, %+.4g at %.3g. %s %s%s",
                         plan->a, plan->b, figure_at(plan, 0)->fields[FIELD_MEAN].lo,
                         plan->places[0], figure_at(plan, last)->fields[FIELD_MEAN].lo,
-                        plan->places[last], slope_words(plan, s, r), crossing_words(plan, x));
+                        plan->places[last], slope_words(plan, s, r), crossing_words(plan, x),
+                        left_out_words(plan));
 }
 
 /* ---- the entry ---- */
@@ -333,6 +357,7 @@ static void put_slope(const struct course_plan *plan, const struct course_slope 
     json_put_number(o, "ci_low", s->low);
     json_put_number(o, "ci_high", s->high);
     json_put_number(o, "n", plan->why == NULL ? (double)plan->c.n : (double)NAN);
+    json_put_number(o, "left_out", plan->why == NULL ? (double)plan->left_out : (double)NAN);
     json_put_string(o, "why", r->why);
     json_put(plan->t->json, "slope", o);
     json_put_string(plan->t->json, "course", word_of(r));

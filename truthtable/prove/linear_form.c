@@ -217,7 +217,7 @@ static void relate_ranks(struct prover *pr, const struct cond *c)
 }
 
 /* Over places one apart, values within 0..1 have a slope within -1..1, and differences of two such
- * within -2..2. */
+ * within -2..2. Its interval may reach any distance beyond. */
 static void bound_trend(struct prover *pr, size_t var, const struct cond *c)
 {
     const struct plan_program *p = pr->rules->program;
@@ -225,7 +225,7 @@ static void bound_trend(struct prover *pr, size_t var, const struct cond *c)
     if (c->field == FIELD_N) {
         pr->system->integer[var] = true;
         require_bounds(pr, var, 0, (double)pr->rules->layout.n_replicates);
-    } else if (measure_is_share(&p->measures[c->measure])) {
+    } else if (c->field == FIELD_MEAN && measure_is_share(&p->measures[c->measure])) {
         require_bounds(pr, var, -limit, limit);
     }
 }

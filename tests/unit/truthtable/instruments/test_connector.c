@@ -91,6 +91,41 @@ static void test_no_weight(void **state)
     }
 }
 
+/* Perplexity of one source, its loss at a mark, and the loss of another source are no part of the
+ * whole loss. */
+static void test_unlike_quantities(void **state)
+{
+    static const struct {
+        const char *metric, *loss, *why;
+    } cases[] = {
+        {"train.perplexity:text", "loss", "perplexity:text is not a part of loss"},
+        {"train.loss:text@0.5", "loss", "loss:text@0.5 is not a part of loss"},
+        {"train.loss:text", "code", "loss:text is not a part of loss:code"},
+        {"train.loss:text", "loss", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s of %s", cases[i].metric, cases[i].loss);
+        char *plan = xasprintf("%s%s[instrument.connector]\nloss = \"%s\"\n"
+                               "sources = { text = \"text\" }\n",
+                               TOLD_PROGRAM, MIX, cases[i].loss);
+        char *at = strstr(plan, "train.loss:text");
+        char *toml = xasprintf("%.*s%s%s", (int)(at - plan), plan, cases[i].metric,
+                               at + strlen("train.loss:text"));
+        cJSON *computed = compute(toml, 1);
+        if (cases[i].why != NULL) {
+            sample_expect_null(computed, "instruments.connector.sources.0.share");
+            sample_expect_text(computed, "instruments.connector.sources.0.share_why", cases[i].why);
+            sample_expect_null(computed, "instruments.connector.sources_rest");
+        } else {
+            sample_expect(computed, "instruments.connector.sources.0.share", 9.0 / 17, 1e-12);
+        }
+        cJSON_Delete(computed);
+        free(toml);
+        free(plan);
+    }
+}
+
 /* It fires when all of it holds, whichever parts it has. */
 static void test_trigger(void **state)
 {
@@ -186,7 +221,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shares),    cmocka_unit_test(test_gap_that_may_be_none),
         cmocka_unit_test(test_no_weight), cmocka_unit_test(test_trigger),
-        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_faults),    cmocka_unit_test(test_unlike_quantities),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -224,8 +224,51 @@ static void test_excluded_replicate(void **state)
     cJSON *computed = sample_compute(&t);
     sample_expect(computed, INSTRUMENT "marks.0.n", 2, 0);
     sample_expect(computed, INSTRUMENT "slope.n", 2, 0);
+    sample_expect(computed, INSTRUMENT "slope.left_out", 1, 0);
     sample_expect(computed, INSTRUMENT "slope.slope",
                   (0.05714285714285713 + 0.05119047619047619) / 2, 1e-9);
+    cJSON_Delete(computed);
+    sample_close(&t);
+}
+
+#define TWO_SETTINGS                                                                               \
+    "[program]\nname = \"computed\"\nschema = 1\n"                                                 \
+    "[[factor]]\nname = \"arch\"\nlevels = [\"dense\", \"moe\"]\n"                                 \
+    "[[factor]]\nname = \"lr\"\nlevels = [1, 2]\n"                                                 \
+    "[[factor]]\nname = \"seed\"\nlevels = [1, 2, 3]\nreplicate = true\n"                          \
+    "[stage.train]\ncommand = [\"./w\"]\n[measure]\n"                                              \
+    "loss = { metric = \"train.loss\", better = \"lower\" }\n"                                     \
+    "text = { metric = \"train.loss:text\", better = \"lower\", counted = false }\n"               \
+    "code = { metric = \"train.loss:code\", better = \"lower\", counted = false }\n"               \
+    "[contrast]\narch = { between = { arch = [\"moe\", \"dense\"] } }\n"                           \
+    "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"contrast.arch[loss].mean > 0\"], [\"b\", "       \
+    "\"otherwise\"]]\n"                                                                            \
+    "[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"A\"], [\"b\", \"B\"]]\n"                         \
+    "[outcome]\nA = { prior = 0.5, title = \"a\" }\nB = { prior = 0.4, title = \"b\" }\n"          \
+    "[exclusion]\nbudget = 0.5\n"
+
+/* One setting has no gap and the other one of its place. A replicate that lost a pair of the latter
+ * would have the course of the former: it is left out as a whole, and the next one begins at 0. */
+static void test_replicate_that_lost_a_setting(void **state)
+{
+    static const char *const measures[] = {"text", "code", "loss"};
+    struct sample_program t;
+    (void)state;
+    sample_open(&t, TWO_SETTINGS COURSE);
+    for (size_t c = 0; c < 12; c++) {
+        const size_t seed = c % 3 + 1;
+        for (size_t k = 0; k < 3; k++) {
+            const double gap = c < 9 ? 0 : AT[k] + 0.001 * (double)(seed * k);
+            sample_metric(&t, t.p->cells[c].name, measures[k], 1 + gap);
+        }
+    }
+    evidence_set_task(&t.e, 9, 0, TASK_END_BLOCKED, "oom");
+    cJSON *computed = sample_compute(&t);
+    sample_expect(computed, INSTRUMENT "slope.n", 2, 0);
+    sample_expect(computed, INSTRUMENT "slope.left_out", 1, 0);
+    sample_expect(computed, INSTRUMENT "slope.slope", 0.5 + 0.0005 * 2.5 * 0.9 / 0.42, 1e-9);
+    const char *reading = sample_at(computed, INSTRUMENT "reading")->valuestring;
+    assert_non_null(strstr(reading, "1 replicate that lost a pair is left out of both."));
     cJSON_Delete(computed);
     sample_close(&t);
 }
@@ -233,15 +276,11 @@ static void test_excluded_replicate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slope),
-        cmocka_unit_test(test_crossing),
-        cmocka_unit_test(test_open_interval),
-        cmocka_unit_test(test_number_of_crossings),
-        cmocka_unit_test(test_no_spread),
-        cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_widens_and_narrows),
-        cmocka_unit_test(test_missing_mark),
-        cmocka_unit_test(test_excluded_replicate),
+        cmocka_unit_test(test_slope),         cmocka_unit_test(test_crossing),
+        cmocka_unit_test(test_open_interval), cmocka_unit_test(test_number_of_crossings),
+        cmocka_unit_test(test_no_spread),     cmocka_unit_test(test_replicate_that_lost_a_setting),
+        cmocka_unit_test(test_marks),         cmocka_unit_test(test_widens_and_narrows),
+        cmocka_unit_test(test_missing_mark),  cmocka_unit_test(test_excluded_replicate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
