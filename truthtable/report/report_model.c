@@ -153,8 +153,12 @@ static void read_tasks(struct report_model *m, const char *folder)
             char *task_folder = path_join(cell_folder, p->stages[s].name);
             read_result(m, task_folder, c * p->n_stages + s);
             curves_read_task(&m->curves, &m->arena, task_folder, c, s);
+            const size_t n = m->routers.n;
             if (m->results[c * p->n_stages + s] != NULL) {
                 router_courses_add(&m->routers, task_folder, m->results[c * p->n_stages + s], c, s);
+            }
+            if (m->routers.n > n) {
+                router_courses_trim(&m->routers, p->cells);
             }
             free(task_folder);
         }

@@ -151,6 +151,9 @@ static int read_line(const struct csv_columns *c, char *line, struct sample_line
     if (!(out->step >= 0 && out->step <= 1e15) || !(out->layer >= 0 && out->layer < 1e6)) {
         return err_set(err, ERR_RANGE, "no step or no layer");
     }
+    if (floor(out->layer) < out->layer) {
+        return err_set(err, ERR_SYNTAX, "layer %g is not a whole number", out->layer);
+    }
     return 0;
 }
 
@@ -357,6 +360,30 @@ void router_courses_add(struct router_courses *all, const char *task_folder, con
     course.stage = stage;
     ARRAY_GROW(all->items, all->n, all->cap);
     all->items[all->n++] = course;
+}
+
+void router_courses_trim(struct router_courses *all, const struct plan_cell *cells)
+{
+    struct router_course *newest = &all->items[all->n - 1];
+    struct router_course *last = newest; /* of those that have shares, the last by condition */
+    size_t n = 1;
+    for (size_t i = 0; i + 1 < all->n; i++) {
+        struct router_course *c = &all->items[i];
+        if (c->stage != newest->stage || c->shares == NULL) {
+            continue;
+        }
+        n++;
+        last = cells[c->cell].condition > cells[last->cell].condition ? c : last;
+        if (cells[c->cell].condition == cells[newest->cell].condition) {
+            n = ROUTER_MAPS_MAX + 1;
+            last = newest;
+            break;
+        }
+    }
+    if (n > ROUTER_MAPS_MAX) {
+        free(last->shares);
+        last->shares = NULL;
+    }
 }
 
 void router_courses_release(struct router_courses *all)

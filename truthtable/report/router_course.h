@@ -13,12 +13,14 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "prereg/program/program.h"
 
 #define ROUTER_CSV_NAME      "router.csv"
 #define ROUTER_CSV_MAX       ((size_t)32 << 20) /* bytes */
 #define ROUTER_EXPERTS_MAX   ((size_t)4096)
 #define ROUTER_LAYERS_MAX    ((size_t)1024)
 #define ROUTER_COURSE_VALUES 3
+#define ROUTER_MAPS_MAX      ((size_t)8) /* conditions of a stage whose shares are drawn */
 
 enum router_value { ROUTER_ENTROPY, ROUTER_EFFECTIVE, ROUTER_DEAD };
 
@@ -30,7 +32,7 @@ struct router_course {
     size_t n_experts;
     double *steps;                        /* [sample] */
     int *layers;                          /* [layer]: its number in the model */
-    float *shares;                        /* [sample][layer][expert] */
+    float *shares;                        /* [sample][layer][expert]; NULL: not kept */
     double *values[ROUTER_COURSE_VALUES]; /* [sample]: mean over the layers; NaN where one is not
                                              said */
 };
@@ -44,7 +46,7 @@ int router_course_read(const char *task_folder, const cJSON *result, struct rout
                        struct err *err) MUST_CHECK;
 void router_course_release(struct router_course *c);
 
-/* The share of an expert. */
+/* The share of an expert, of a course that has them. */
 double router_share(const struct router_course *c, size_t sample, size_t layer, size_t expert);
 
 /* The courses of a program. */
@@ -56,6 +58,9 @@ struct router_courses {
 };
 void router_courses_add(struct router_courses *all, const char *task_folder, const cJSON *result,
                         size_t cell, size_t stage);
+/* After one was added: lets go of shares that are not drawn, which would fill the memory. Of each
+ * stage the first course of a condition keeps them, in the first ROUTER_MAPS_MAX conditions. */
+void router_courses_trim(struct router_courses *all, const struct plan_cell *cells);
 void router_courses_release(struct router_courses *all);
 
 #endif

@@ -21,7 +21,7 @@
 #define LEGEND_LINE  18.0
 #define SWATCH       12.0
 #define BOTTOM       40.0
-#define TICKS        8
+#define TICKS        ((size_t)8)
 
 /* Loads below `below` that no class before it took. */
 static const struct heat_class {
@@ -92,8 +92,9 @@ static double draw_legend(struct svg *svg)
 /* Some columns with their place, the first and the last among them. */
 static void draw_ticks(struct svg *svg, struct arena *a, const struct plot_heat *plot, double base)
 {
-    const size_t stride = (plot->n_columns + TICKS - 1) / TICKS;
-    for (size_t i = 0; i < plot->n_columns; i += stride) {
+    const size_t n = plot->n_columns < TICKS ? plot->n_columns : TICKS;
+    for (size_t k = 0; k < n; k++) {
+        const size_t i = n == 1 ? 0 : k * (plot->n_columns - 1) / (n - 1);
         const double x = (column_at(plot, i) + column_at(plot, i + 1)) / 2;
         svg_line(svg, "axis", (struct svg_point){x, base}, (struct svg_point){x, base + 4});
         svg_text(svg, "tick", SVG_MIDDLE, (struct svg_point){x, base + 16},

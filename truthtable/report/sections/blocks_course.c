@@ -1,7 +1,8 @@
 /*
  * Shows a course instrument: the gap at every mark, its slope and crossing, and the figure with
  * bands. Courses over the same marks share one figure, under the first of them, since what one
- * contrast does while the other does something else is what a reader compares.
+ * contrast does while the other does something else is what a reader compares; those that are more
+ * than a figure holds share the next one.
  */
 #include <math.h>
 #include <string.h>
@@ -39,18 +40,26 @@ static bool same_marks(const cJSON *a, const cJSON *b)
     return true;
 }
 
-/* The courses that share the figure of this one, in the order of the report; how many. */
+/* The courses that share the figure of this one, in the order of the report; how many. A figure
+ * that is full before this one is met is that of others. */
 static size_t courses_with(const struct report_model *m, const cJSON *of,
                            const cJSON *out[COURSES_MAX])
 {
     size_t n = 0;
+    bool met = false;
     const cJSON *instrument = NULL;
     cJSON_ArrayForEach(instrument, member(m->instruments, "instruments"))
     {
-        if (n < COURSES_MAX && strcmp(words_member(instrument, "kind"), "course") == 0 &&
-            member_text(instrument, "why") == NULL && same_marks(instrument, of)) {
-            out[n++] = instrument;
+        if (strcmp(words_member(instrument, "kind"), "course") != 0 ||
+            member_text(instrument, "why") != NULL || !same_marks(instrument, of)) {
+            continue;
         }
+        if (n == COURSES_MAX && met) {
+            break;
+        }
+        n = n == COURSES_MAX ? 0 : n;
+        met = met || instrument == of;
+        out[n++] = instrument;
     }
     return n;
 }

@@ -12,11 +12,10 @@
 #include "truthtable/report/document/plot.h"
 #include "truthtable/report/sections/figures_router.h"
 
-#define HEAT_MAPS_MAX ((size_t)8)  /* conditions that are drawn */
-#define PANELS_MAX    ((size_t)6)  /* layers of one */
-#define ROWS_MAX      ((size_t)32) /* experts of a layer, or groups of them */
-#define COLUMNS_MAX   ((size_t)60)
-#define THIN_MAX      ((size_t)64) /* more cells than this: means alone */
+#define PANELS_MAX  ((size_t)6)  /* layers of a heat map */
+#define ROWS_MAX    ((size_t)32) /* experts of a layer, or groups of them */
+#define COLUMNS_MAX ((size_t)60)
+#define THIN_MAX    ((size_t)64) /* more cells than this: means alone */
 
 /* An expert and its share over all steps. */
 struct ranked {
@@ -144,7 +143,7 @@ static void add_heat_maps(struct doc *d, const struct report_model *m, size_t st
         if (first == NULL) {
             continue;
         }
-        if (drawn < HEAT_MAPS_MAX) {
+        if (drawn < ROUTER_MAPS_MAX && first->shares != NULL) {
             draw_heat(d, m, first);
             drawn++;
         } else {
@@ -174,6 +173,16 @@ static struct courses courses_of(struct arena *a, const struct report_model *m, 
     return all;
 }
 
+/* Whether two courses have the same steps. */
+static bool same_steps(const struct router_course *a, const struct router_course *b)
+{
+    bool same = a->n_samples == b->n_samples;
+    for (size_t s = 0; s < a->n_samples && same; s++) {
+        same = a->steps[s] >= b->steps[s] && a->steps[s] <= b->steps[s];
+    }
+    return same;
+}
+
 /* The mean of one quantity over the cells of a condition; n is 0 where there are none. Their steps
  * are those of the first: replicates share a schedule, and a cell that does not is left out. */
 static struct plot_curve mean_of(struct arena *a, const struct report_model *m,
@@ -184,6 +193,7 @@ static struct plot_curve mean_of(struct arena *a, const struct report_model *m,
     const struct router_course *first = NULL;
     double *ys = NULL;
     size_t n_cells = 0;
+    size_t n_others = 0;
     for (size_t i = 0; i < all->n; i++) {
         const struct router_course *c = all->items[i];
         if (m->program->cells[c->cell].condition != condition) {
@@ -193,7 +203,8 @@ static struct plot_curve mean_of(struct arena *a, const struct report_model *m,
             first = c;
             ys = arena_array(a, c->n_samples, sizeof(*ys));
         }
-        if (c->n_samples != first->n_samples) {
+        if (!same_steps(c, first)) {
+            n_others++;
             continue;
         }
         n_cells++;
@@ -207,6 +218,10 @@ static struct plot_curve mean_of(struct arena *a, const struct report_model *m,
         mean.n = first->n_samples;
         mean.tooltip =
             arena_printf(a, "%s, mean of %zu", m->program->conditions[condition].name, n_cells);
+        if (n_others > 0) {
+            mean.tooltip = arena_printf(a, "%s (%s other steps)", mean.tooltip,
+                                        fmt_plural(a, (int64_t)n_others, "cell has", "cells have"));
+        }
     }
     return mean;
 }

@@ -291,6 +291,42 @@ static void test_drawings_are_as_they_were(void **state)
     }
 }
 
+/* Of more columns than there are ticks: the first and the last have one, and as many as fit. */
+static void test_ticks_of_a_heat_map(void **state)
+{
+    static const struct {
+        size_t n_columns;
+        size_t n_ticks;
+    } cases[] = {{1, 1}, {2, 2}, {8, 8}, {9, 8}, {16, 8}, {59, 8}, {60, 8}};
+    double xs[60];
+    double loads[60];
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(xs); i++) {
+        xs[i] = 1 + (double)i;
+        loads[i] = 1;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%zu columns", cases[i].n_columns);
+        const struct plot_panel panel = {"layer", loads, 1};
+        struct strbuf out = STRBUF_INIT;
+        char last[32];
+        size_t n = 0;
+        plot_heat(&out, &(struct plot_heat){.head = {"i", "Load", "Desc", "step", NULL},
+                                            .xs = xs,
+                                            .n_columns = cases[i].n_columns,
+                                            .panels = &panel,
+                                            .n_panels = 1});
+        (void)snprintf(last, sizeof(last), ">%zu</text>", cases[i].n_columns);
+        assert_non_null(strstr(out.buf, ">1</text>"));
+        assert_non_null(strstr(out.buf, last));
+        for (const char *at = out.buf; (at = strstr(at, "class=\"axis\"")) != NULL; at++) {
+            n++;
+        }
+        assert_int_equal(n, cases[i].n_ticks);
+        strbuf_release(&out);
+    }
+}
+
 /* "s0 d0": what tells a line from the others of a figure. */
 /* What "%.2f" prints, without trailing zeros and without the sign of a zero. */
 static const char *coordinate_text(char text[64], double v)
@@ -514,6 +550,7 @@ int main(void)
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_axes_have_round_ticks_inside),
         cmocka_unit_test(test_drawings_are_as_they_were),
+        cmocka_unit_test(test_ticks_of_a_heat_map),
         cmocka_unit_test(test_coordinates_have_two_decimals_at_most),
         cmocka_unit_test(test_lines_of_a_legend_differ),
         cmocka_unit_test(test_drawings_of_nothing),

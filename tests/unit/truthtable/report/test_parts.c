@@ -261,6 +261,8 @@ static void test_routers_are_drawn(void **state)
         ARRAY_GROW(m.routers.items, m.routers.n, m.routers.cap);
         m.routers.items[m.routers.n++] = even_course(c, c == 0 ? 9 : 1, c == 0 ? 40 : 4);
     }
+    assert_int_equal(m.program->cells[1].condition, m.program->cells[0].condition);
+    m.routers.items[1].steps[1] = 7; /* as many samples as the others, at other steps */
     struct page page = render(&m);
     static const char *const says[] = {
         "Load of the experts of ",
@@ -268,11 +270,40 @@ static void test_routers_are_drawn(void **state)
         "Effective number of experts during train",
         "Dead experts, under 1 % of an even share during train",
         ">even share</text>",
+        ", mean of 2 (1 cell has other steps)",
         "1 router.csv is not what the results say, and left out.",
         "class=\"heat h3\""};
     for (size_t i = 0; i < ARRAY_LEN(says); i++) {
         assert_says(&page.html, says[i]);
     }
+    page_release(&page);
+    report_model_release(&m);
+    free(folder);
+}
+
+/* More courses over the same marks than a figure holds: the seventeenth begins another one. */
+static void test_courses_beyond_one_figure(void **state)
+{
+    struct report_model m;
+    (void)state;
+    char *folder = make("courses");
+    read_model(&m, folder);
+    cJSON *told = read_instruments(&m);
+    const cJSON *course = instrument_of(told, "course");
+    for (int i = 0; i < 20; i++) {
+        char name[16];
+        cJSON *more = json_copy(course);
+        (void)snprintf(name, sizeof(name), "more_%d", i);
+        cJSON_DeleteItemFromObjectCaseSensitive(more, "name");
+        json_put_string(more, "name", name);
+        json_push(cJSON_GetObjectItemCaseSensitive(told, "instruments"), more);
+    }
+    report_model_set_instruments(&m, told, NULL);
+    struct page page = render(&m);
+    assert_says(&page.html, "figure-more_14-gaps-title");
+    assert_says(&page.html, "Its curve is in the figure of the course more_14,");
+    assert_says(&page.html, "Its curve is in the figure of the course course_active,");
+    assert_never_says(&page.html, "figure-more_15-gaps-title");
     page_release(&page);
     report_model_release(&m);
     free(folder);
@@ -554,6 +585,7 @@ int main(void)
         cmocka_unit_test(test_every_kind_of_instrument_is_shown),
         cmocka_unit_test(test_what_is_too_much_is_counted),
         cmocka_unit_test(test_routers_are_drawn),
+        cmocka_unit_test(test_courses_beyond_one_figure),
         cmocka_unit_test(test_without_instruments_the_page_is_whole),
         cmocka_unit_test(test_a_file_of_another_hand_breaks_nothing),
         cmocka_unit_test(test_amendments_are_told_value_by_value),

@@ -75,6 +75,7 @@ static void test_what_is_refused(void **state)
         {HEAD ",2,1,1,1,0,1,0\n", "line 2: no step or no layer"},
         {HEAD "1,,1,1,1,0,1,0\n", "line 2: no step or no layer"},
         {HEAD "-1,2,1,1,1,0,1,0\n", "line 2: no step or no layer"},
+        {HEAD "1,1.5,1,1,1,0,1,0\n", "line 2: layer 1.5 is not a whole number"},
         {HEAD "5,2,1,1,1,0,1,0\n4,2,1,1,1,0,1,0\n", "line 3: steps do not increase"},
         {HEAD "5,1,1,1,1,0,1,0\n5,2,1,1,1,0,1,0\n6,1,1,1,1,0,1,0\n7,1,1,1,1,0,1,0\n",
          "line 5: the step before this one lacks a layer"},
@@ -145,12 +146,42 @@ static void test_the_digest_must_hold(void **state)
     free(task);
 }
 
+/* Two replicates of each condition: the first one's shares are kept, of the first conditions that
+ * have a course, in whatever order they come. */
+static void test_shares_that_are_kept(void **state)
+{
+    (void)state;
+    enum { N_CONDITIONS = 12, N = 2 * N_CONDITIONS };
+    struct plan_cell cells[N];
+    struct router_courses all = {0};
+    size_t n_kept = 0;
+    for (size_t i = 0; i < N; i++) {
+        struct err err = {0};
+        struct router_course c;
+        cells[i] = (struct plan_cell){.condition = N_CONDITIONS - 1 - i % N_CONDITIONS};
+        assert_int_equal(router_course_parse(GOOD, strlen(GOOD), &c, &err), 0);
+        c.cell = i;
+        ARRAY_GROW(all.items, all.n, all.cap);
+        all.items[all.n++] = c;
+        router_courses_trim(&all, cells);
+    }
+    for (size_t i = 0; i < N; i++) {
+        const bool kept = all.items[i].shares != NULL;
+        assert_int_equal(kept, i < N_CONDITIONS && cells[i].condition < ROUTER_MAPS_MAX);
+        assert_true(all.items[i].values[ROUTER_ENTROPY][0] == 0.9);
+        n_kept += kept;
+    }
+    assert_int_equal(n_kept, ROUTER_MAPS_MAX);
+    router_courses_release(&all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_read),
         cmocka_unit_test(test_without_figures),
         cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_shares_that_are_kept),
         cmocka_unit_test_setup_teardown(test_the_digest_must_hold, scratch_enter, scratch_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
