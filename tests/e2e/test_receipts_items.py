@@ -68,9 +68,9 @@ def test_items(place):
         answer = place.ctl_json("verify", path)
         equal((answer["level"], answer["rests_on"]), ("self-consistent", "items"), path)
         equal(answer["items"], {"results": 4, "scores": 12, "others": 4, "other": "centered", "without": 4,
-                                "uncounted": 0, "first_uncounted": None, "lines": 84, "faulty": 4, "empty": 0, "first_empty": None,
+                                "uncounted": 0, "first_uncounted": None, "lines": 88, "faulty": 8, "empty": 0, "first_empty": None,
                                 "instruments": True, "why": None}, f"items of {path}")
-        expect(any(s == "of 84 items 4 are at fault and count for no score" for s in answer["established"]), f"established: {answer['established']}")
+        expect(any(s == "of 88 items 8 are at fault and count for no score" for s in answer["established"]), f"established: {answer['established']}")
         expect(any(s.startswith("12 scores were counted again from the items of 4 results, and are the same") for s in answer["established"]),
                f"established: {answer['established']}")
         expect(any("instruments.json was computed again" in s for s in answer["established"]), f"established: {answer['established']}")

@@ -21,7 +21,8 @@ else:
         right = (7 * i + 3 * params["seed"]) % 10 < (8 if params["arm"] == "a" else 6)
         items.append({"item": i, "group": "odd" if i % 2 else "even", "acc": int(right)})
     with open("items.jsonl", "w", encoding="utf-8") as f:
-        f.writelines(json.dumps(x) + "\n" for x in [{"engine": "items_worker"}, *items, {"item": 20, "group": "even", "fault": "empty"}])
+        f.writelines(json.dumps(x) + "\n" for x in [{"engine": "items_worker"}, *items, {"item": 20, "group": "even", "fault": "empty"},
+                                                        {"item": 21, "group": "even", "acc": 0, "fault": None}])
     with open("items.jsonl", "rb") as f:
         raw = f.read()
     mean = lambda xs: {"value": sum(xs) / len(xs), "n": len(xs)}
