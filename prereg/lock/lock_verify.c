@@ -344,6 +344,30 @@ static int verify_names(const struct plan_program *p, const struct lock *lock, s
     return 0;
 }
 
+/* What was solved is an object of parameters for each stage of a condition: it becomes part of a
+ * task's parameters, and a lock may be a stranger's. */
+static int verify_solved(const struct plan_program *p, const struct lock *lock, struct err *err)
+{
+    const cJSON *condition = NULL;
+    const cJSON *stage = NULL;
+    cJSON_ArrayForEach(condition, lock->solved)
+    {
+        if (!cJSON_IsObject(condition)) {
+            return err_set(err, ERR_LOCK, "solved.%.80s: expected an object of stages",
+                           condition->string);
+        }
+        cJSON_ArrayForEach(stage, condition)
+        {
+            if (program_find_stage(p, stage->string) == INDEX_NONE || !cJSON_IsObject(stage)) {
+                return err_set(err, ERR_LOCK,
+                               "solved.%.80s.%.60s: expected a stage with an object of parameters",
+                               condition->string, stage->string);
+            }
+        }
+    }
+    return 0;
+}
+
 int lock_verify(const struct plan_program *p, const struct lock *lock, unsigned parts,
                 struct pin_cache *cache, struct strbuf *notes, struct err *err)
 {
@@ -354,7 +378,8 @@ int lock_verify(const struct plan_program *p, const struct lock *lock, unsigned 
     }
     int rc = 0;
     if ((parts & LOCK_PLAN) != 0 &&
-        ((rc = verify_plan(p, lock, err)) != 0 || (rc = verify_names(p, lock, err)) != 0)) {
+        ((rc = verify_plan(p, lock, err)) != 0 || (rc = verify_names(p, lock, err)) != 0 ||
+         (rc = verify_solved(p, lock, err)) != 0)) {
         return rc;
     }
     if ((parts & LOCK_DATA) != 0 &&

@@ -372,6 +372,35 @@ static void test_names_of_nothing(void **state)
     program_free(p);
 }
 
+/* What was solved becomes part of a task's parameters: it has the form of parameters. */
+static void test_solved_of_another_form(void **state)
+{
+    const struct world *w = *state;
+    static const struct {
+        const char *solved;
+        const char *says; /* NULL: it is of that form */
+    } cases[] = {{"{\"train\":{\"lr\":1}}", NULL},
+                 {"{}", NULL},
+                 {"[1]", "expected an object of stages"},
+                 {"{\"train\":[1]}", "expected a stage with an object of parameters"},
+                 {"{\"train\":null}", "expected a stage with an object of parameters"},
+                 {"{\"other\":{}}", "expected a stage with an object of parameters"}};
+    struct plan_program *p = program_of(SMALL_PROGRAM, w->folder);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].solved);
+        struct err err = {0};
+        struct lock *lock = lock_of(p);
+        cJSON *locked = cJSON_GetObjectItemCaseSensitive(lock->json, "locked");
+        json_put(cJSON_GetObjectItemCaseSensitive(locked, "solved"), p->conditions[0].name,
+                 cJSON_Parse(cases[i].solved));
+        assert_int_equal(lock_verify(p, lock, LOCK_PLAN, NULL, NULL, &err),
+                         cases[i].says == NULL ? 0 : ERR_LOCK);
+        assert_true(cases[i].says == NULL || strstr(err.msg, cases[i].says) != NULL);
+        lock_free(lock);
+    }
+    program_free(p);
+}
+
 /* A lock whose time has not come is nothing to keep. */
 static void test_a_time_to_come(void **state)
 {
@@ -460,6 +489,7 @@ int main(void)
         IN_WORLD(test_absence),
         IN_WORLD(test_tampering),
         IN_WORLD(test_names_of_nothing),
+        IN_WORLD(test_solved_of_another_form),
         IN_WORLD(test_a_time_to_come),
         IN_WORLD(test_other_versions),
         IN_WORLD(test_solved_params),
