@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 #include "base/err.h"
+#include "base/strbuf.h"
 #include "prereg/program/program.h"
 
 #define CHECK_LISTED_MAX 20 /* holes, clashes and indeterminate states that are spelled out */
@@ -157,6 +158,10 @@ void check_factors(const struct plan_program *p, struct diag *diag);
  * describe NULL: none was asked. Errors for what is not one work and for conditions that can never
  * be known, a note for what could be declared. */
 void check_same_work(const struct plan_program *p, const cJSON *describe, struct diag *diag);
+/* Whether every other name of a work asks the same as the work, by what the plan writes and, unless
+ * describe is NULL, what the workers say that it comes to. If not, appends to `other` which
+ * parameter of which stage differs where first. */
+bool same_work_is_shown(const struct plan_program *p, const cJSON *describe, struct strbuf *other);
 
 /* Warns of floors that guessing may clear, and of a chance that contradicts what the workers
  * describe (the fact `chance`); describe may be NULL. */

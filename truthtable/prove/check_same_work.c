@@ -144,6 +144,24 @@ static void check_declared(const struct works_compared *x)
     }
 }
 
+bool same_work_is_shown(const struct plan_program *p, const cJSON *describe, struct strbuf *other)
+{
+    const struct works_compared x = {.p = p, .describe = describe};
+    bool shown = true;
+    for (size_t t = 0; shown && p->workers != NULL && t < program_n_tasks(p); t++) {
+        const size_t stage = t % p->n_stages;
+        const size_t cells[2] = {program_worker_of(p, t) / p->n_stages, t / p->n_stages};
+        char *key = NULL;
+        if (cells[0] != cells[1] && !asks_same(&x, stage, cells, &key)) {
+            shown = false;
+            strbuf_addf(other, "`%s` of stage %s is another in %s than in %s", key,
+                        p->stages[stage].name, p->cells[cells[1]].name, p->cells[cells[0]].name);
+        }
+        free(key);
+    }
+    return shown;
+}
+
 /* ---- what is not declared ---- */
 
 /* Whether a stage's parameters are written the same in both cells. */

@@ -136,9 +136,10 @@ typedef int step_fn(struct verifying *v);
 /* Runs the steps until one fails. A tar that could not be extracted is the fault itself. */
 static int run_steps(struct verifying *v)
 {
-    static step_fn *const steps[] = {
-        check_files,       verify_lock,   check_journal,   verify_records,    verify_verdict,
-        verify_provenance, verify_reruns, check_statement, verify_signatures, verify_timestamp};
+    static step_fn *const steps[] = {check_files,       verify_lock,     verify_works,
+                                     check_journal,     verify_records,  verify_verdict,
+                                     verify_provenance, verify_reruns,   check_statement,
+                                     verify_signatures, verify_timestamp};
     if (v->spec->taken != NULL && v->spec->taken->code != 0) {
         *v->err = *v->spec->taken;
         return v->err->code;

@@ -3,9 +3,9 @@
  * does not follow is named. No daemon, no network; nothing of the folder is executed. ssh-keygen
  * and openssl, the system's own, check signatures and time stamps where there are any.
  *
- * Order: files, sums, lock and plan, amendments, journal, records, coverage, verdict, provenance
- * and environment, apparatus and instruments, reruns, statement, signatures, time stamp. So what is
- * named first is nearest to the cause.
+ * Order: files, sums, lock and plan, amendments, names of works, journal, records, coverage,
+ * verdict, provenance and environment, apparatus and instruments, reruns, statement, signatures,
+ * time stamp. So what is named first is nearest to the cause.
  */
 #ifndef CTL_RECEIPT_VERIFY_VERIFY_H
 #define CTL_RECEIPT_VERIFY_VERIFY_H
@@ -46,8 +46,8 @@ struct verify_answer {
      *  "sentence","program","root","head","records","kind","outcome","tool":{"made","verified"},
      * "counts":{...},"reruns":[{"file","cell","time","claims":LEVEL|null,"differs":[STAGE],
      *  "left_out":[STAGE]}],"rests_on":"items"|"items in part"|"records",
-     *  "items":{"results","scores","others","other","without","uncounted","first_uncounted","lines",
-     *  "faulty","empty","first_empty","instruments":bool,"why"}|null,
+     *  "items":{"results","scores","others","other","without","uncounted","first_uncounted",
+     *  "lines","faulty","empty","first_empty","instruments":bool,"why"}|null,
      *  "signatures":[{"key","principal","role":ROLE|null,"allowed"}],
      *  "release":{"requires":[ROLE],"missing":[ROLE],"released":bool,"why"}|null,
      *  "established":[TEXT...],"claimed":[TEXT...],"not_shown":[TEXT...]} */

@@ -160,7 +160,9 @@ int verify_items(struct verifying *v, size_t task, const cJSON *result)
     begin(v);
     if (names == NULL || cJSON_IsNull(names)) {
         it->n_without += has_scores(result) ? 1 : 0;
-        add_without(v, task, result);
+        if (it->present) {
+            add_without(v, task, result);
+        }
         return 0;
     }
     struct err other = {0};

@@ -24,6 +24,15 @@ struct cell_artifacts {
     size_t n_named; /* results of the program so far that name what they read */
 };
 
+/* Results that later tasks are another name of. */
+struct kept_works {
+    cJSON **of;        /* per task; NULL: none is kept */
+    size_t *last_name; /* per work: the last task that is a name of it */
+    const char
+        *rests_on; /* which parameter of a name differs from the work's, in words, so that only
+                      its worker can say that they come to the same; in the arena; or NULL */
+};
+
 /* The metrics of a stage on which the verdict rests: those of counted measures. */
 struct binding_metrics {
     const char **names; /* borrowed from the plan */
@@ -62,7 +71,7 @@ struct verifying {
     struct place_of_result *places; /* per task */
     struct cell_artifacts artifacts;
     struct receipt_items items;
-    cJSON **works; /* per task: results that later tasks are another name of; NULL: none */
+    struct kept_works works;
     struct plan_program *judged; /* with which the verdict was computed; NULL: that is `program` */
     bool has_evidence;
     struct evidence evidence;
@@ -110,6 +119,8 @@ enum verify_basis verify_items_basis(const struct verifying *v);
 /* Checks that the result of another name of a work is that of the work. Likewise in order. */
 int verify_same_work(struct verifying *v, size_t task, const cJSON *result) MUST_CHECK;
 void verify_same_work_release(struct verifying *v);
+/* Checks that the plan's other names of works ask the same as the works. */
+int verify_works(struct verifying *v) MUST_CHECK;
 int verify_verdict(struct verifying *v) MUST_CHECK;    /* and coverage */
 int verify_provenance(struct verifying *v) MUST_CHECK; /* and environment, apparatus, instruments */
 int verify_reruns(struct verifying *v) MUST_CHECK;     /* rerun files, and what they claim */

@@ -38,6 +38,13 @@ static void about_records(const struct verifying *v, cJSON *list)
                      "word; the BLAS and threads that a result states were compared.");
     json_push_string(list,
                      "That no person read a sealed score in the files: reading leaves no trace.");
+    if (v->works.rests_on != NULL) {
+        char text[400];
+        (void)snprintf(text, sizeof(text),
+                       "That all names of a work ([[same_work]]) ask the same: %.300s.",
+                       v->works.rests_on);
+        json_push_string(list, text);
+    }
     if (v->other_workers) {
         json_push_string(list,
                          "That the workers were those of the lock: attempts ran others, which the "

@@ -49,6 +49,9 @@ static void clean_up(void)
     evidence_release(&v.evidence);
     cJSON_Delete(v.established);
     history_release(&v.history);
+    verify_inputs_release(&v);
+    verify_items_release(&v);
+    verify_same_work_release(&v);
     free(v.places);
     lock_free(v.lock);
     program_free(v.program);
@@ -109,8 +112,14 @@ static int run_step(enum target t)
         history_release(&w.history);
         break;
     case RECORDS:
+        w.artifacts = (struct cell_artifacts){0};
+        w.items = (struct receipt_items){0};
+        w.works = (struct kept_works){0};
         rc = verify_records(&w);
         evidence_release(&w.evidence);
+        verify_inputs_release(&w);
+        verify_items_release(&w);
+        verify_same_work_release(&w);
         free(w.places);
         break;
     case COVERAGE:
