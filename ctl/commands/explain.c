@@ -37,6 +37,7 @@ static const struct {
     {"slots", "it waits for a free slot, or for free cores"},
     {"gpus", "it waits for GPUs of this machine"},
     {"apparatus", "an apparatus check has to hold first"},
+    {"grid", "it runs again when every task of the grid has ended"},
     {"unknown", "it is not known at present whether its attempt is still running"},
     {"priority", "a program of higher priority has tasks ready, which start first"},
     {"memory", "its memory does not fit beside what runs now"},

@@ -115,6 +115,7 @@ static int write_records(struct making *m)
     for (size_t i = 0; rc == 0 && i < m->history.n_tasks; i++) {
         rc = add_record(m, i, &w);
     }
+    parts_check_ends(&m->evidence, &m->history);
     if (rc == 0) {
         rc = file_writer_publish(&w, m->err);
     }

@@ -12,6 +12,7 @@
 #include "base/json/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/history_rules.h"
+#include "prereg/program/apparatus_name.h"
 #include "prereg/program/same_work.h"
 #include "state/journal/chain.h"
 #include "state/journal/line.h"
@@ -388,6 +389,18 @@ static void take_check_result(struct history_reading *r, const cJSON *line,
     json_push(results, one);
 }
 
+/* The second run of a check starts, and is accepted, when no task of the grid is open. */
+static int check_grid_ended(const struct history_reading *r, const char *name)
+{
+    for (size_t i = 0; i < r->h->n_tasks; i++) {
+        if (!task_state_is_terminal(r->h->tasks[i].state)) {
+            return err_set(r->err, ERR_LOCK, "apparatus/%.60s while task %zu is %s", name, i,
+                           task_state_name(r->h->tasks[i].state));
+        }
+    }
+    return 0;
+}
+
 /* A row of an apparatus check, which is not a task of the grid: keeps its present state by its
  * name. */
 static int take_check_row(struct history_reading *r, const cJSON *line, const struct state_row *row)
@@ -404,6 +417,13 @@ static int take_check_row(struct history_reading *r, const cJSON *line, const st
                        row_kind_name(row->kind), task_state_name(row->from),
                        task_state_name(row->after.state));
     }
+    if (apparatus_name_is_end(name) &&
+        (row->kind == ROW_ATTEMPT_STARTED || row->after.state == TASK_DONE)) {
+        int rc = check_grid_ended(r, name);
+        if (rc != 0) {
+            return rc;
+        }
+    }
     if (json_member(r->h->checks, name) == NULL &&
         cJSON_GetArraySize(r->h->checks) >= HISTORY_CHECKS_MAX) {
         return err_set(r->err, ERR_LOCK, "more than %d checks of the apparatus",
@@ -416,6 +436,8 @@ static int take_check_row(struct history_reading *r, const cJSON *line, const st
     take_check_result(r, line, row, results);
     cJSON *now = json_object();
     json_put_string(now, "state", task_state_name(row->after.state));
+    json_put_string(now, "cause",
+                    row->after.cause == CAUSE_NONE ? NULL : cause_name(row->after.cause));
     json_put_int(now, "attempts", row->after.n_attempts);
     json_put(now, "results", results);
     json_put(r->h->checks, name, now);

@@ -75,8 +75,8 @@ struct history {
     cJSON *takeovers;             /* likewise: by daemons of other hosts */
     struct run_record *record;    /* what [run] was, and what was lost under it */
     cJSON *runs;                  /* its list, once all is read: {"row","run","blocked","first"} */
-    cJSON *checks; /* of the apparatus, by name: {"state","attempts","results":[{"row","attempt",
-                      "text":TEXT|null}]}: what held and what did not, in order */
+    cJSON *checks; /* of the apparatus, by name: {"state","cause":TEXT|null,"attempts","results":
+                      [{"row","attempt","text":TEXT|null}]}: what held and what did not, in order */
 };
 
 /* Reads journal.jsonl of the files. Always valid to release. */

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/rerun_file.h"
+#include "prereg/program/apparatus_name.h"
 
 enum need { NEED_NONE = 0, NEED_EXECUTED = 1, NEED_IMPORTED = 2, NEED_ALL = 3 };
 
@@ -69,15 +70,16 @@ static bool is_amendment(const char *name)
     return stem != NULL && n == 4 && strspn(stem, "0123456789") == 4;
 }
 
-/* apparatus/NAME.json */
+/* apparatus/NAME.json, apparatus/NAME@end.json */
 static bool is_apparatus(const char *name)
 {
     size_t n = 0;
     const char *stem = stem_of(name, LAYOUT_APPARATUS "/", ".json", &n);
-    if (stem == NULL || n > 64) {
+    if (stem == NULL || n > 64 + strlen(APPARATUS_END)) {
         return false;
     }
     char *text = xstrndup(stem, n);
+    text[apparatus_name_length(text)] = '\0';
     bool is_name = text_is_name(text);
     free(text);
     return is_name;

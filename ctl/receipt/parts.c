@@ -338,3 +338,23 @@ int parts_verdict(const struct receipt *r, struct verdict_form form, struct strb
     strbuf_addc(out, '\n');
     return rc;
 }
+
+enum task_end parts_end_of(const cJSON *row)
+{
+    const cJSON *is = json_member(row, "state");
+    const char *state = cJSON_IsString(is) ? is->valuestring : "";
+    return strcmp(state, task_state_name(TASK_DONE)) == 0        ? TASK_END_DONE
+           : strcmp(state, task_state_name(TASK_BLOCKED)) == 0   ? TASK_END_BLOCKED
+           : strcmp(state, task_state_name(TASK_NEVER_RUN)) == 0 ? TASK_END_NEVER_RUN
+                                                                 : TASK_END_PENDING;
+}
+
+void parts_check_ends(struct evidence *e, const struct history *h)
+{
+    for (size_t i = 0; i < e->program->n_apparatus; i++) {
+        const cJSON *row = json_member(h->checks, e->program->apparatus[i].name);
+        const cJSON *cause = json_member(row, "cause");
+        evidence_set_check(e, i, parts_end_of(row),
+                           cJSON_IsString(cause) ? cause->valuestring : NULL);
+    }
+}

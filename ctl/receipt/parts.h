@@ -52,4 +52,9 @@ extern const char verify_md_guide[]; /* guide.md */
 /* Appends the whole file: a summary of this receipt, then the guide. */
 void verify_md(struct strbuf *out, const struct receipt *r);
 
+/* How an apparatus check ended, by its entry in history's `checks`; pending where there is none. */
+enum task_end parts_end_of(const cJSON *check);
+/* Sets in the evidence how each apparatus check ended, by the journal. */
+void parts_check_ends(struct evidence *e, const struct history *h);
+
 #endif

@@ -311,6 +311,7 @@ void status_check(struct strbuf *sb, const cJSON *check)
     const cJSON *value = json_member(check, "value");
     const cJSON *expected = json_member(check, "expected");
     const cJSON *within = json_member(check, "within");
+    const cJSON *first = json_member(check, "first"); /* of a second run, when it is due */
     const char *cause = answer_text(check, "cause", NULL);
     strbuf_addf(sb, "apparatus %s: ", answer_text(check, "name", "?"));
     if (cJSON_IsFalse(json_member(check, "declared"))) {
@@ -329,6 +330,9 @@ void status_check(struct strbuf *sb, const cJSON *check)
     if (cJSON_IsNumber(expected) && cJSON_IsNumber(within)) {
         strbuf_addf(sb, ": expected %.10g within %.10g", expected->valuedouble,
                     within->valuedouble);
+    }
+    if (cJSON_IsNumber(first)) {
+        strbuf_addf(sb, ", and %.10g as the first time", first->valuedouble);
     }
     if (cJSON_IsNumber(value)) {
         strbuf_addf(sb, ", got %.10g", value->valuedouble);

@@ -153,6 +153,7 @@ static const char *why_code(const struct core_explanation *e)
     case WHY_DEPENDENCY: return "dependency";
     case WHY_PAUSED: return (e->paused & PAUSE_DISK) != 0 ? "disk" : "paused";
     case WHY_APPARATUS: return "apparatus";
+    case WHY_GRID: return "grid";
     case WHY_BACKOFF: return "backoff";
     case WHY_QUEUED: return "queued";
     case WHY_PRIORITY: return "priority";

@@ -20,6 +20,7 @@
 #include "daemon/shell/attempts.h"
 #include "daemon/shell/gpu_watch.h"
 #include "daemon/shell/verdict_job.h"
+#include "prereg/program/apparatus_name.h"
 #include "prereg/program/input_reads.h"
 #include "prereg/program/same_work.h"
 #include "prereg/program/verdict_kind.h"
@@ -282,6 +283,20 @@ cJSON *summary_checks(const struct shell *sh, const struct hosted *h)
     return list;
 }
 
+/* Whether checks are still run after the grid, or wait for a resume. */
+static bool is_checked_again(const struct hosted *h)
+{
+    for (size_t i = 0; i < h->n_checks; i++) {
+        const struct task_row *row = &h->tasks[h->n_tasks + i];
+        const bool final = row->state == TASK_DONE || row->cause == CAUSE_APPARATUS ||
+                           row->cause == CAUSE_STOPPED || row->cause == CAUSE_DEPENDENCY;
+        if (apparatus_name_is_end(h->checks[i].name) && h->checks[i].declared && !final) {
+            return !h->status.verdict;
+        }
+    }
+    return false;
+}
+
 /* "finishing": all tasks have ended, and verdict or report are under way. */
 const char *summary_state(const struct shell *sh, const struct hosted *h)
 {
@@ -292,7 +307,7 @@ const char *summary_state(const struct shell *sh, const struct hosted *h)
     if (h->status.reported) {
         return "finished";
     }
-    if (open == 0) {
+    if (open == 0 && !is_checked_again(h)) {
         return "finishing";
     }
     struct err why;

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 
+#include "daemon/core/apparatus.h"
 #include "daemon/core/internal.h"
 
 static struct core_access access_of(const struct core_program *p)

@@ -2,10 +2,12 @@
  * Apparatus checks: tasks beyond the grid (index >= n_grid), each with a stage entry of its own
  * behind the program's stages. All of them must be done before a held stage starts: one whose
  * results are sealed and that comes after another. `done` means that the check holds. One that
- * does not hold, or cannot be made, is blocked and pauses the program.
+ * does not hold, or cannot be made, is blocked and pauses the program. Each has a second run, a
+ * task of its own that holds up no stage (apparatus_again.c).
  *
  * They are never counted with the grid (invariant 4), and nothing depends on them by `after`.
  */
+#include "daemon/core/apparatus.h"
 #include "daemon/core/internal.h"
 
 #include <assert.h>
@@ -27,10 +29,26 @@ static const struct apparatus_slot *slot_of(const struct core_program *p, uint32
     return &p->apparatus[task - p->n_grid];
 }
 
-bool apparatus_is_wanted(const struct core_program *p, uint32_t task)
+bool apparatus_is_declared(const struct core_program *p, uint32_t task)
 {
     assert(task < p->n_tasks);
     return !task_is_apparatus(p, task) || slot_of(p, task)->declared;
+}
+
+bool task_is_again(const struct core_program *p, uint32_t task)
+{
+    assert(task < p->n_tasks);
+    return task_is_apparatus(p, task) && p->apparatus[task - p->n_grid].again;
+}
+
+bool again_has_failed(const struct core_program *p, uint32_t task)
+{
+    return task_is_again(p, task) && p->tasks[task].cause == CAUSE_APPARATUS;
+}
+
+bool apparatus_is_wanted(const struct core_program *p, uint32_t task)
+{
+    return apparatus_is_declared(p, task) && (p->again_open || !task_is_again(p, task));
 }
 
 /* A check runs with the limits of the stage whose work it does. */
@@ -43,6 +61,8 @@ static void set_slot(struct core_program *p, uint32_t i, const struct core_appar
         slot->name = xstrdup(from->name);
     }
     slot->declared = from->declared;
+    slot->again = from->again;
+    slot->first = from->first;
     if (from->stage < p->n_stages) {
         const struct core_stage *s = &p->stages[from->stage];
         own->executor = s->executor;
@@ -73,13 +93,15 @@ void apparatus_set(struct core_program *p, const struct core_plan *plan)
     ready_resort(p); /* a check runs where its stage does */
 }
 
-/* Every declared check is done. A program without checks holds. */
+/* A program without checks holds. */
 bool apparatus_holds(const struct core_program *p)
 {
     assert(p->n_tasks >= p->n_grid + p->n_apparatus);
     bool holds = true;
     for (uint32_t i = 0; i < p->n_apparatus; i++) {
-        holds = holds && (!p->apparatus[i].declared || p->tasks[p->n_grid + i].state == TASK_DONE);
+        const struct apparatus_slot *slot = &p->apparatus[i];
+        holds =
+            holds && (!slot->declared || slot->again || p->tasks[p->n_grid + i].state == TASK_DONE);
     }
     return holds;
 }
@@ -90,9 +112,23 @@ uint32_t apparatus_n_open(const struct core_program *p)
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->n_apparatus; i++) {
         enum task_state state = (enum task_state)p->tasks[p->n_grid + i].state;
-        n += p->apparatus[i].declared && !task_state_is_terminal(state);
+        n += p->apparatus[i].declared && !p->apparatus[i].again && !task_state_is_terminal(state);
     }
     return n;
+}
+
+bool again_is_settled(const struct core_program *p)
+{
+    assert(p->n_tasks >= p->n_grid + p->n_apparatus);
+    for (uint32_t i = 0; i < p->n_apparatus && !p->status.verdict; i++) {
+        const struct core_task *t = &p->tasks[p->n_grid + i];
+        const bool final = t->state == TASK_DONE || t->cause == CAUSE_APPARATUS ||
+                           t->cause == CAUSE_STOPPED || t->cause == CAUSE_DEPENDENCY;
+        if (p->apparatus[i].again && p->apparatus[i].declared && !final) {
+            return false;
+        }
+    }
+    return true;
 }
 
 uint32_t apparatus_n_ready(const struct core_program *p)

@@ -1,5 +1,6 @@
 /* What changes the apparatus checks of a program (apparatus.c): an amendment that adds, changes or
  * removes them, the pause for one that does not hold, and a resume that repeats it. */
+#include "daemon/core/apparatus.h"
 #include "daemon/core/internal.h"
 
 #include <assert.h>
@@ -11,8 +12,8 @@ void apparatus_blocked(struct core *c, struct core_program *p, uint32_t task, co
     const struct apparatus_slot *slot = &p->apparatus[task - p->n_grid];
     enum cause cause = (enum cause)p->tasks[task].cause;
     char why[512];
-    if (!slot->declared || cause == CAUSE_STOPPED) {
-        return; /* nothing waits for it, or nothing is to be started any more */
+    if (!slot->declared || cause == CAUSE_STOPPED || again_has_failed(p, task)) {
+        return; /* nothing waits for it, nothing is to be started any more, or it is final */
     }
     if (cause == CAUSE_APPARATUS) {
         (void)snprintf(why, sizeof(why), "apparatus.%s: %s", slot->name,
@@ -35,7 +36,7 @@ void apparatus_revive(struct core *c, struct core_program *p)
     for (uint32_t i = 0; i < p->n_apparatus; i++) {
         uint32_t task = p->n_grid + i;
         if (p->apparatus[i].declared && is_blocked(&p->tasks[task]) && !p->status.verdict &&
-            !p->verdict_asked && p->stop_below == 0) {
+            !p->verdict_asked && p->stop_below == 0 && !again_has_failed(p, task)) {
             task_revive(c, p, task, ROW_TASK_RETRIED, NULL);
         }
     }

@@ -4,6 +4,7 @@
  * pauses instead. */
 #include "daemon/core/gpus.h"
 
+#include "daemon/core/apparatus.h"
 #include "daemon/core/internal.h"
 #include <assert.h>
 
@@ -399,6 +400,12 @@ static void finish(struct core *c, struct live *l, const struct core_event *ev)
     task_release_dependants(c, p, task);
 }
 
+/* A second run of a check that held is of no use when the grid has gone on since it started. */
+static enum core_result_check result_of(const struct live *l, enum core_result_check result)
+{
+    return result == RESULT_VALID && l->reopened ? RESULT_STALE : result;
+}
+
 void attempt_checked(struct core *c, struct live *l, const struct core_event *ev)
 {
     assert(c != NULL && l != NULL && ev != NULL);
@@ -412,7 +419,7 @@ void attempt_checked(struct core *c, struct live *l, const struct core_event *ev
         fail(c, l, CAUSE_NONE, ev->text);
         return;
     }
-    switch (ev->check.result) {
+    switch (result_of(l, ev->check.result)) {
     case RESULT_VALID: finish(c, l, ev); break;
     case RESULT_BAD: fail(c, l, CAUSE_BAD_RESULT, ev->text); break;
     case RESULT_DRIFT: fail(c, l, CAUSE_DRIFT, ev->text); break;
@@ -420,7 +427,8 @@ void attempt_checked(struct core *c, struct live *l, const struct core_event *ev
     case RESULT_UNEXPECTED: fail(c, l, CAUSE_APPARATUS, ev->text); break;
     case RESULT_STALE:
         l->row.reason = END_PREEMPTED; /* it did its work; the check asks something else now */
-        fail(c, l, CAUSE_PREEMPTED, ev->text);
+        fail(c, l, CAUSE_PREEMPTED,
+             l->reopened ? "a task of the grid was tried again meanwhile" : ev->text);
         break;
     }
 }

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 
+#include "daemon/core/apparatus.h"
 #include "daemon/core/gpus.h"
 #include "daemon/core/internal.h"
 
@@ -79,6 +80,9 @@ static enum core_why why_of(const struct core *c, const struct core_program *p, 
     }
     if (p->status.paused != 0 || p->withheld) {
         return WHY_PAUSED;
+    }
+    if (!apparatus_is_wanted(p, task) && task_is_again(p, task)) {
+        return WHY_GRID;
     }
     if (t->ready_pos == NOWHERE) {
         return WHY_BACKOFF;
@@ -283,6 +287,7 @@ void core_explanation_text(const struct core *c, const struct core_explanation *
     case WHY_ENDING: strbuf_addf(out, "attempt %u is being ended", e->attempt.no); break;
     case WHY_DEPENDENCY: strbuf_adds(out, "waits for the stage before it"); break;
     case WHY_APPARATUS: strbuf_adds(out, "waits until the apparatus check holds"); break;
+    case WHY_GRID: strbuf_adds(out, "waits until every task of the grid has ended"); break;
     case WHY_PAUSED: text_of_pause(e->paused, e->withheld, out); break;
     case WHY_BACKOFF:
         strbuf_addf(out, "is tried again in %s",

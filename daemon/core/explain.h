@@ -24,6 +24,7 @@ enum core_why {
     WHY_DEPENDENCY, /* waits for `waits_for` */
     WHY_PAUSED,     /* paused holds */
     WHY_APPARATUS,  /* ready, but an apparatus check has to hold first */
+    WHY_GRID,       /* the second run of an apparatus check, and the grid has not ended */
     WHY_BACKOFF,    /* wait_due_ms holds */
     WHY_QUEUED,     /* an attempt waits in another scheduler's queue */
     WHY_PRIORITY,   /* ready, and a program of higher priority has a task ready, too: `ahead` */

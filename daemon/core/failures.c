@@ -11,6 +11,7 @@
  * pauses. Attempts that run then belong to that pause: one that fails is revived, too, and counts
  * for no other, even if the program was resumed meanwhile and other cells are done.
  */
+#include "daemon/core/apparatus.h"
 #include "daemon/core/internal.h"
 #include "daemon/core/same_work.h"
 

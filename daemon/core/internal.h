@@ -65,29 +65,6 @@ static inline struct core_stage *task_stage(const struct core_program *p, uint32
                             : &p->stages[p->n_stages + (task - p->n_grid)];
 }
 
-/* apparatus.c */
-bool task_is_apparatus(const struct core_program *p, uint32_t task);
-/* False for a check that an amendment removed: it is no longer started. */
-bool apparatus_is_wanted(const struct core_program *p, uint32_t task);
-bool task_is_held(const struct core_program *p,
-                  uint32_t task); /* ready, and not to be started yet */
-/* Sets the checks as the plan declares them: known ones stay, new ones are appended. The caller
- * makes their tasks. */
-void apparatus_set(struct core_program *p, const struct core_plan *plan);
-bool apparatus_holds(const struct core_program *p); /* every declared check is done */
-/* Declared checks that have not ended. */
-uint32_t apparatus_n_open(const struct core_program *p);
-uint32_t apparatus_n_ready(const struct core_program *p); /* in the ready queue */
-void apparatus_free(struct core_program *p);
-
-/* apparatus_changes.c */
-/* An amendment: changed checks are repeated, and a pause that has lost its reason ends. */
-void apparatus_amend(struct core *c, struct core_program *p, const struct core_plan *plan);
-/* Pauses the program for a declared check that is blocked, unless it was stopped. */
-void apparatus_blocked(struct core *c, struct core_program *p, uint32_t task, const char *text);
-/* Makes blocked checks ready again, on a resume. */
-void apparatus_revive(struct core *c, struct core_program *p);
-
 /* live.c: the pool, slots, deadlines. */
 struct live *live_new(struct core *c, struct core_program *p, uint32_t task);
 void live_free(struct core *c, struct live *l);
@@ -156,6 +133,12 @@ struct core_program *program_of(struct core *c, uint32_t no); /* NULL: unknown *
 static inline bool program_scores_are_open(const struct core_program *p)
 {
     return p->status.unsealed || p->status.unblinded || p->status.verdict;
+}
+/* Tasks of the grid that have not ended. */
+static inline uint32_t program_n_open(const struct core_program *p)
+{
+    return p->n_grid - p->n_by_state[TASK_DONE] - p->n_by_state[TASK_BLOCKED] -
+           p->n_by_state[TASK_NEVER_RUN];
 }
 void program_free_all(struct core *c);
 /* Nothing of it is started any more; its live attempts run to their end. */

@@ -68,6 +68,7 @@ struct live {
                       effect, or its node is avoided from now on */
     bool overdue;  /* its section is up: the next ALIVE makes it a hang */
     bool answered; /* running when a pause for failures was lifted, to which its failure belongs */
+    bool reopened; /* a second run of a check, and the grid went on meanwhile */
     bool holds_slot;     /* what row.placement names is counted as used */
     bool aside;          /* it is being verified and has given its slot back */
     int64_t mark_ms;     /* mono: the last sign of work */
@@ -96,12 +97,6 @@ struct core_stage {
     uint32_t n_accepted; /* results of its tasks, ever */
 };
 
-/* The name and standing of one check; its work is described by a stage entry of its own. */
-struct apparatus_slot {
-    char *name;
-    bool declared;
-};
-
 /* Where tasks wait for different things, and none holds up those of another lane. */
 enum lane { LANE_GPU, LANE_LOCAL, LANE_SLURM, LANE_NR }; /* GPU: of this machine */
 
@@ -125,11 +120,12 @@ struct core_program {
     bool gpus_listed; /* those of gpu_words alone may be used */
     char **gpu_words;
     size_t n_gpu_words;
-    char *gpu_model;           /* or NULL: any */
-    struct core_stage *stages; /* n_stages, then one for every apparatus check */
-    struct same_work *same;    /* other names of works (same_work.h); NULL: none */
-    struct apparatus_slot *apparatus;
-    bool gate_open; /* every declared check is done: held stages may start */
+    char *gpu_model;                  /* or NULL: any */
+    struct core_stage *stages;        /* n_stages, then one for every apparatus check */
+    struct same_work *same;           /* other names of works (same_work.h); NULL: none */
+    struct apparatus_slot *apparatus; /* apparatus.h */
+    bool gate_open;                   /* every declared check is done: held stages may start */
+    bool again_open;                  /* the grid has ended: second runs of checks may start */
     struct core_task *tasks;
     struct ready_queue ready[LANE_NR]; /* by where the task's stage runs */
     uint32_t n_ready;                  /* in all of them */

@@ -29,6 +29,8 @@ struct core_plan_stage {
 struct core_apparatus { /* a check outside the grid: check i is task n_cells * n_stages + i */
     const char *name;
     uint32_t stage; /* whose work it does; n_stages or more: no longer in the program */
+    bool again;     /* a second run, after the grid has ended */
+    uint32_t first; /* of a second run: the place of the first one in the list */
     bool declared;  /* false: an amendment removed it, nothing waits for it */
     bool changed;   /* apparatus_amend(): it checks something else now, so an old result does
                           not answer it */

@@ -3,6 +3,7 @@
  * creates programs, pause.c pauses them. */
 #include "daemon/core/gpus.h"
 
+#include "daemon/core/apparatus.h"
 #include "daemon/core/internal.h"
 #include <assert.h>
 
@@ -38,13 +39,6 @@ void program_damaged(struct core *c, struct core_program *p)
     }
 }
 
-/* Tasks of the grid that have not ended. */
-static uint32_t n_open(const struct core_program *p)
-{
-    return p->n_grid - p->n_by_state[TASK_DONE] - p->n_by_state[TASK_BLOCKED] -
-           p->n_by_state[TASK_NEVER_RUN];
-}
-
 void program_unseal(struct core *c, struct core_program *p)
 {
     assert(!p->damaged);
@@ -55,10 +49,11 @@ void program_unseal(struct core *c, struct core_program *p)
     (void)emit_program_row(c, p, ROW_UNSEALED, NULL);
 }
 
-/* Scores open when all counted tasks are terminal. While nothing was ever accepted there is nothing
- * to open, so that what failed may be tried again: the verdict opens them then. The verdict waits
- * for the uncounted tasks too: it states the coverage of all tasks, and must be the same bytes
- * whatever order they ended in. Each of the three comes once (S7). */
+/* Scores open when all counted tasks are terminal and the apparatus checks have been run again: a
+ * person who knew the scores could stop those runs for them. While nothing was ever accepted there
+ * is nothing to open, so that what failed may be tried again: the verdict opens them then. The
+ * verdict waits for the uncounted tasks too: it states the coverage of all tasks, and must be the
+ * same bytes whatever order they ended in. Each of the three comes once (S7). */
 void program_advance(struct core *c, struct core_program *p)
 {
     assert(p->n_counted_open <= p->n_counted);
@@ -66,11 +61,13 @@ void program_advance(struct core *c, struct core_program *p)
     if (p->damaged) {
         return;
     }
-    bool counted_ended = p->n_counted_open == 0 && (p->n_counted > 0 || n_open(p) == 0);
+    again_advance(c, p);
+    bool counted_ended = p->n_counted_open == 0 && (p->n_counted > 0 || program_n_open(p) == 0) &&
+                         again_is_settled(p);
     if (counted_ended && p->n_accepted > 0) {
         program_unseal(c, p);
     }
-    if (!counted_ended || n_open(p) + apparatus_n_open(p) > 0 || p->n_unlinked > 0) {
+    if (!counted_ended || program_n_open(p) + apparatus_n_open(p) > 0 || p->n_unlinked > 0) {
         return;
     }
     if (!s->verdict && !p->verdict_asked && !p->verdict_failed) {

@@ -7,6 +7,7 @@
  */
 #include "daemon/core/gpus.h"
 
+#include "daemon/core/apparatus.h"
 #include "daemon/core/internal.h"
 #include <assert.h>
 

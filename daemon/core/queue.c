@@ -2,6 +2,7 @@
  * task knows its place in both, so any element can be removed in O(log n). */
 #include "daemon/core/gpus.h"
 
+#include "daemon/core/apparatus.h"
 #include "daemon/core/internal.h"
 #include <assert.h>
 

@@ -1,6 +1,7 @@
 /* Requests of a person: cancel, give up a lost result, resume, unblind. Each checks first and then
  * changes; a refusal changes nothing and says why. retry.c has the retries, slices.c the requests
  * about all tasks. */
+#include "daemon/core/apparatus.h"
 #include "daemon/core/internal.h"
 
 #include <assert.h>

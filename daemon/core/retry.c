@@ -1,6 +1,7 @@
 /* Retrying a task that is blocked or never ran. Most refusals follow one rule: once scores of a
  * program have been seen, nothing that the verdict depends on may run again, because choosing when
  * to retry would choose the result. */
+#include "daemon/core/apparatus.h"
 #include "daemon/core/internal.h"
 
 /* An unblinding before any result was accepted has shown nothing. Before the verdict, unsealing
@@ -25,8 +26,11 @@ const char *retry_refusal(const struct core_program *p, uint32_t task)
     if (p->tasks[task].cause == CAUSE_LOST) {
         return "it was done, and its result was given up as lost";
     }
-    if (!apparatus_is_wanted(p, task)) {
+    if (!apparatus_is_declared(p, task)) {
         return "an amendment took this check away";
+    }
+    if (again_has_failed(p, task)) {
+        return "its score is not that of the first time: no other attempt can change that";
     }
     if (task_is_apparatus(p, task) && (p->status.paused & PAUSE_APPARATUS) != 0) {
         return "its program is paused for it: `preregctl resume` makes the check again";

@@ -8,6 +8,7 @@
  * itself; a daemon that dies leaves the rest blocked, and the user may ask again. */
 #include "daemon/core/explain.h"
 
+#include "daemon/core/apparatus.h"
 #include "daemon/core/internal.h"
 #include "daemon/core/same_work.h"
 #include <assert.h>
@@ -103,6 +104,22 @@ static void stop_go_on(struct core *c, struct core_program *p)
     }
 }
 
+/* The second runs of checks that a resume could repeat. Each is made ready and ended as stopped: a
+ * blocked task has no other way out. */
+static void give_up_again(struct core *c, struct core_program *p, const char *text)
+{
+    for (uint32_t i = 0; i < p->n_apparatus; i++) {
+        const uint32_t task = p->n_grid + i;
+        const enum task_state state = (enum task_state)p->tasks[task].state;
+        if (task_is_again(p, task) && p->apparatus[i].declared && !p->status.verdict &&
+            (state == TASK_BLOCKED || state == TASK_NEVER_RUN) && !again_has_failed(p, task) &&
+            p->tasks[task].cause != CAUSE_STOPPED && p->tasks[task].cause != CAUSE_DEPENDENCY) {
+            task_revive(c, p, task, ROW_TASK_RETRIED, text);
+            request_end(c, p, task, CAUSE_STOPPED, text);
+        }
+    }
+}
+
 void request_stop(struct core *c, struct core_program *p, const char *text)
 {
     assert(c != NULL && p != NULL);
@@ -110,6 +127,7 @@ void request_stop(struct core *c, struct core_program *p, const char *text)
         return; /* it is under way */
     }
     set_text(p, text);
+    give_up_again(c, p, text);
     if (n_to_stop(p) > c->config.slice_tasks) {
         program_pause(c, p, PAUSE_STOPPING, text);
         stop_live(c, p);

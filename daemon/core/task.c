@@ -8,6 +8,7 @@
  * with all that it comes after, so whatever is reached in the cell of the work has its other names
  * reached in theirs.
  */
+#include "daemon/core/apparatus.h"
 #include "daemon/core/internal.h"
 
 #include <assert.h>

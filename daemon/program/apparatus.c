@@ -22,6 +22,7 @@
 #include "daemon/program/prepare.h"
 #include "daemon/shim/files.h"
 #include "prereg/lock/pinned_files.h"
+#include "prereg/program/apparatus_name.h"
 #include "prereg/task/task.h"
 #include "state/store/apparatus.h"
 
@@ -127,6 +128,7 @@ int apparatus_amended(const struct hosted *h, const struct plan_program *then,
                                           .declared = true,
                                           .changed = differs(now, a, params_of)};
     }
+    plan_link_checks(out, count);
     *list = out;
     *n = count;
     return count <= STORE_APPARATUS_MAX
@@ -245,14 +247,14 @@ static cJSON *last_result(const struct hosted *h, uint32_t task)
 }
 
 /* "value", "holds" (true, false, or null while unknown) and "why". */
-static void put_standing(cJSON *o, const struct plan_apparatus *a, const struct task_row *row,
-                         const cJSON *result)
+static void put_standing(cJSON *o, const struct plan_apparatus *a, double first,
+                         const struct task_row *row, const cJSON *result)
 {
-    char text[256] = "";
+    char text[APPARATUS_TEXT_SIZE] = "";
     double value = (double)NAN;
     bool ended = row->state == TASK_DONE || row->cause == CAUSE_APPARATUS;
     if (ended && result != NULL) {
-        (void)apparatus_judge(a, result, &value, text, sizeof(text));
+        (void)apparatus_judge(a, first, result, &value, text);
     }
     if (isfinite(value)) {
         json_put_number(o, "value", value);
@@ -290,8 +292,10 @@ cJSON *apparatus_json(const struct hosted *h, const struct bundle *b, uint32_t t
 {
     const struct plan_apparatus *a = apparatus_of(h, b, task);
     const char *name = h->checks[task - h->n_tasks].name;
-    if (a == NULL && row->n_attempts == 0) {
-        return NULL;
+    const bool again = apparatus_name_is_end(name);
+    if ((a == NULL && row->n_attempts == 0) ||
+        (again && h->status.verdict && !task_state_is_terminal(row->state))) {
+        return NULL; /* the latter is of a version that gave the verdict without it */
     }
     char *folder = hosted_task_folder(h, task);
     cJSON *o = json_object();
@@ -306,7 +310,12 @@ cJSON *apparatus_json(const struct hosted *h, const struct bundle *b, uint32_t t
         json_put_string(o, "metric", a->metric_text);
         json_put_number(o, "expected", a->value);
         json_put_number(o, "within", a->within);
-        put_standing(o, a, row, result);
+        const double first = again ? apparatus_shown_first(a, folder) : (double)NAN;
+        if (again) {
+            json_put_number(o, "again", a->again);
+            json_put_number(o, "first", first);
+        }
+        put_standing(o, a, first, row, result);
         cJSON_Delete(result);
     }
     json_put(o, "results", results);
@@ -341,15 +350,22 @@ static bool let_go(const struct hosted *h, const struct bundle *b, const struct 
 
 /* Reads the accepted result by its digest and judges it again. */
 static int verify_one(const struct hosted *h, const struct plan_apparatus *a, uint32_t task,
-                      const struct digest *digest, struct err *err)
+                      const struct digest *digests, struct err *err)
 {
-    char text[256];
+    char text[APPARATUS_TEXT_SIZE];
+    double first = (double)NAN;
     double value = 0;
     cJSON *result = NULL;
+    const uint32_t of = hosted_first_run(h, task);
     char *folder = hosted_task_folder(h, task);
     char *path = path_join(folder, LAYOUT_RESULT);
-    int rc = accepted_read(path, digest, &result, err);
-    if (rc == 0 && apparatus_judge(a, result, &value, text, sizeof(text)) != RESULT_VALID) {
+    int rc = accepted_read(path, &digests[task - h->n_tasks], &result, err);
+    if (rc == 0 && of != UINT32_MAX) {
+        char *before = hosted_task_folder(h, of);
+        rc = apparatus_first_value(a, before, &digests[of - h->n_tasks], &first, err);
+        free(before);
+    }
+    if (rc == 0 && apparatus_judge(a, first, result, &value, text) != RESULT_VALID) {
         rc = err_set(err, ERR_LOCK, "%s", text);
     }
     cJSON_Delete(result);
@@ -374,13 +390,28 @@ int apparatus_verify_all(const struct hosted *h, const struct bundle *b,
     for (size_t i = 0; rc == 0 && i < h->n_checks; i++) {
         uint32_t task = (uint32_t)(h->n_tasks + i);
         const struct plan_apparatus *a = apparatus_of(h, b, task);
-        if (a == NULL) {
-            continue;
+        if (a == NULL || (a->first != INDEX_NONE && rows[task].state != TASK_DONE)) {
+            continue; /* a second run that is not done voids the verdict, and does not prevent it */
         }
         rc = rows[task].state == TASK_DONE
-                 ? verify_one(h, a, task, &digests[i], err)
+                 ? verify_one(h, a, task, digests, err)
                  : err_set(err, ERR_LOCK, "apparatus.%s does not hold: %s", a->name,
                            task_state_name(rows[task].state));
     }
     return rc;
+}
+
+cJSON *apparatus_all_results(const struct hosted *h, const struct lock *lock)
+{
+    cJSON *all = json_array();
+    for (size_t i = 0; i < h->n_checks; i++) {
+        char *folder = hosted_task_folder(h, (uint32_t)(h->n_tasks + i));
+        cJSON *list = apparatus_results(lock, h->checks[i].name, folder);
+        while (list->child != NULL) {
+            json_push(all, cJSON_DetachItemFromArray(list, 0));
+        }
+        cJSON_Delete(list);
+        free(folder);
+    }
+    return all;
 }

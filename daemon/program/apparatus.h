@@ -12,7 +12,7 @@
 
 #include "daemon/program/hosted.h"
 #include "daemon/program/result.h"
-#include "prereg/task/apparatus_text.h"
+#include "prereg/task/apparatus_results.h"
 
 /* Reads the list from the store and adds what the program declares: a database of an older version
  * has none. A program with a verdict (finished) keeps the list it was judged with. */
@@ -36,11 +36,14 @@ const struct plan_apparatus *apparatus_of(const struct hosted *h, const struct b
 int apparatus_model_path(const struct plan_program *p, const struct plan_apparatus *a, char **out,
                          struct err *err) MUST_CHECK;
 
-/* Judges a result that was found valid: RESULT_VALID when it holds, else RESULT_UNEXPECTED; `text`
- * (APPARATUS_TEXT_SIZE) says what was expected and what was measured. *value is NaN when
- * nothing was. Only the metric, the value and the tolerance of `a` are used. */
-enum core_result_check apparatus_judge(const struct plan_apparatus *a, const cJSON *result,
-                                       double *value, char *text, size_t size);
+/* apparatus_judged() as the core hears it: RESULT_VALID when it holds, else RESULT_UNEXPECTED. */
+enum core_result_check apparatus_judge(const struct plan_apparatus *a, double first,
+                                       const cJSON *result, double *value,
+                                       char text[APPARATUS_TEXT_SIZE]);
+/* What the first run measured, for the second one: of its accepted result in `folder`, which must
+ * have the digest. */
+int apparatus_first_value(const struct plan_apparatus *a, const char *folder,
+                          const struct digest *digest, double *out, struct err *err) MUST_CHECK;
 /* True when the attempt was asked what is declared now (its task.json). */
 bool apparatus_is_current(const struct plan_apparatus *a, const struct bundle *b,
                           const char *attempt_folder);
@@ -49,16 +52,13 @@ bool apparatus_is_current(const struct plan_apparatus *a, const struct bundle *b
  * The scores of a reference model are not sealed. */
 void apparatus_last_words(const char *attempt_folder, char *text, size_t size);
 
-/* Every result that the attempts in a check's folder left, in order, whatever was asked of them:
- * amend_known.h has their shape. apparatus_all_results: of all checks of h, removed
- * ones included. */
-cJSON *apparatus_results(const struct lock *lock, const char *name, const char *folder);
+/* apparatus_results() of all checks of h, removed ones included. */
 cJSON *apparatus_all_results(const struct hosted *h, const struct lock *lock);
 
 /* A line of provenance.json and status: {"name","declared","stage","metric","expected","within",
- * "value","holds","why","results"}. A check that an amendment removed is shown while it has
- * attempts, as not declared, with its last question. NULL: nothing to show. Reads the results; call
- * it off the loop or for a person's question. */
+ * "value","holds","why","results"}; of a second run "again" and "first", too. A check that an
+ * amendment removed is shown while it has attempts, as not declared, with its last question. NULL:
+ * nothing to show. Reads the results; call it off the loop or for a person's question. */
 cJSON *apparatus_json(const struct hosted *h, const struct bundle *b, uint32_t task,
                       const struct task_row *row);
 

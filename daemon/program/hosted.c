@@ -20,6 +20,7 @@
 #include "daemon/program/durable.h"
 #include "prereg/amend/amend_sign.h"
 #include "prereg/amend/amendment.h"
+#include "prereg/program/apparatus_name.h"
 #include "prereg/program/cell_name.h"
 #include "prereg/program/same_work.h"
 #include "state/journal/run_record.h"
@@ -28,6 +29,26 @@
 #define CHECK_CELL "apparatus" /* in the place of a cell's name; no cell has it */
 
 /* ---- plan ---- */
+
+/* The first run of a second one; n: it has none (yet, while its name is not known). */
+static uint32_t find_first(const struct core_apparatus *list, uint32_t n, const char *name)
+{
+    uint32_t first = 0;
+    while (first < n && (list[first].again || !apparatus_name_is_of(name, list[first].name))) {
+        first++;
+    }
+    return first;
+}
+
+void plan_link_checks(struct core_apparatus *list, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        list[i].again = apparatus_name_is_end(list[i].name);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        list[i].first = list[i].again ? find_first(list, n, list[i].name) : i;
+    }
+}
 
 /* A check whose stage the program no longer has gets stage n_stages, as the core expects. */
 static struct core_apparatus *plan_checks(const struct plan_program *p, const struct hosted *h)
@@ -40,6 +61,7 @@ static struct core_apparatus *plan_checks(const struct plan_program *p, const st
             .stage = (uint32_t)(c->stage < p->n_stages ? c->stage : p->n_stages),
             .declared = c->declared};
     }
+    plan_link_checks(list, (uint32_t)h->n_checks);
     return list;
 }
 
@@ -329,6 +351,17 @@ const char *hosted_history(const struct hosted *h)
 bool hosted_is_check(const struct hosted *h, uint32_t task)
 {
     return task >= h->n_tasks;
+}
+
+uint32_t hosted_first_run(const struct hosted *h, uint32_t task)
+{
+    const char *name = hosted_is_check(h, task) ? h->checks[task - h->n_tasks].name : "";
+    for (size_t i = 0; apparatus_name_is_end(name) && i < h->n_checks; i++) {
+        if (apparatus_name_is_of(name, h->checks[i].name)) {
+            return (uint32_t)(h->n_tasks + i);
+        }
+    }
+    return UINT32_MAX;
 }
 
 size_t hosted_cell(const struct hosted *h, uint32_t task)

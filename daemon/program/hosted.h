@@ -49,6 +49,8 @@ struct hosted;
  * plan_release(). */
 void plan_init(struct core_plan *plan, const struct plan_program *p, const struct hosted *h);
 void plan_release(struct core_plan *plan);
+/* Fills in which of n checks are second runs, and of which, by their names. */
+void plan_link_checks(struct core_apparatus *list, uint32_t n);
 
 struct report_process;
 
@@ -167,6 +169,8 @@ const char *hosted_history(const struct hosted *h);
 
 /* Apparatus checks follow the grid's tasks in the numbering. */
 bool hosted_is_check(const struct hosted *h, uint32_t task);
+/* The check whose task this one does a second time; UINT32_MAX: none. */
+uint32_t hosted_first_run(const struct hosted *h, uint32_t task);
 size_t hosted_cell(const struct hosted *h, uint32_t task); /* of the grid alone */
 size_t hosted_stage(const struct hosted *h, uint32_t task);
 /* Heap strings: cells/<cell>/<stage> or apparatus/<name>, and the attempt's folder in it. Two

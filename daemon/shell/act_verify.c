@@ -6,6 +6,7 @@
  * judged by a program that has been amended since is judged again by the program as it is now; one
  * that could not be read is not bad, and the core asks again (S4).
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 #include "daemon/program/inputs.h"
 #include "daemon/program/result.h"
 #include "daemon/shell/attempts.h"
+#include "state/store/apparatus.h"
 
 struct verify_job {
     struct job job;
@@ -25,6 +27,8 @@ struct verify_job {
     size_t cell; /* of a task of the grid */
     size_t stage;
     const struct plan_apparatus *check; /* of the bundle; NULL: a task of the grid */
+    char *first_folder;                 /* of a second run: the first run's; else NULL */
+    struct digest first;                /* its accepted result */
     char *folder;
     char id[UUID_TEXT_SIZE];
     struct accepted_list inputs;
@@ -47,6 +51,23 @@ static void make_durable(struct verify_job *j)
         cJSON_Delete(j->found.json);
         j->found.json = NULL;
     }
+}
+
+/* A first result that cannot be read says nothing about the second one: the core asks again. */
+static void judge_check(struct verify_job *j)
+{
+    struct err err;
+    char text[APPARATUS_TEXT_SIZE];
+    double first = (double)NAN;
+    double value = 0;
+    if (j->first_folder != NULL &&
+        apparatus_first_value(j->check, j->first_folder, &j->first, &first, &err) != 0) {
+        j->found.unread = true;
+        (void)snprintf(j->found.why, sizeof(j->found.why), "%s", err.msg);
+        return;
+    }
+    j->found.verdict = apparatus_judge(j->check, first, j->found.json, &value, text);
+    (void)snprintf(j->found.why, sizeof(j->found.why), "%s", text);
 }
 
 /* The result's form first; then, for an apparatus check, whether it answers the present question
@@ -73,13 +94,11 @@ static void on_verify_work(struct job *job)
     if (j->check == NULL || j->found.unread || j->found.verdict != RESULT_VALID) {
         return;
     }
-    double value = 0;
-    if (!apparatus_is_current(j->check, j->bundle, j->folder)) {
+    if (apparatus_is_current(j->check, j->bundle, j->folder)) {
+        judge_check(j);
+    } else {
         j->found.verdict = RESULT_STALE;
         (void)snprintf(j->found.why, sizeof(j->found.why), "what is checked was amended meanwhile");
-    } else {
-        j->found.verdict =
-            apparatus_judge(j->check, j->found.json, &value, j->found.why, sizeof(j->found.why));
     }
 }
 
@@ -126,6 +145,7 @@ static void on_verified(struct job *job)
     cJSON_Delete(j->found.json);
     bundle_unref(j->bundle);
     inputs_release(&j->inputs);
+    free(j->first_folder);
     free(j->folder);
     free(j->top);
     free(j);
@@ -143,6 +163,23 @@ void shell_verify_again(struct shell *sh, uint32_t program)
             shell_verify_attempt(sh, &act);
         }
     }
+}
+
+/* Of a second run: where the first result is, and its digest. */
+static int find_first(struct shell *sh, const struct hosted *h, uint32_t task, struct verify_job *j,
+                      struct err *err)
+{
+    const uint32_t first = hosted_first_run(h, task);
+    bool found = false;
+    if (first == UINT32_MAX) {
+        return 0;
+    }
+    int rc = store_result_digest(sh->store, h->no, first, &j->first, &found, err);
+    if (rc == 0 && !found) {
+        rc = err_set(err, ERR_NOT_FOUND, "the first run of the check has no accepted result");
+    }
+    j->first_folder = hosted_task_folder(h, first);
+    return rc;
 }
 
 /* Does nothing while a job for the attempt is running: the core repeats the act now and then. */
@@ -169,7 +206,8 @@ void shell_verify_attempt(struct shell *sh, const struct core_act *act)
     j->top = xstrdup(h->folder);
     j->syncs = h->syncs;
     memcpy(j->id, a->row.id, sizeof(j->id));
-    j->collect_failed = inputs_collect(sh->store, h, act->task, &j->inputs, &err) != 0;
+    j->collect_failed = inputs_collect(sh->store, h, act->task, &j->inputs, &err) != 0 ||
+                        find_first(sh, h, act->task, j, &err) != 0;
     if (j->collect_failed) {
         (void)snprintf(j->found.why, sizeof(j->found.why), "%s", err.msg);
     }

@@ -306,6 +306,8 @@ static cJSON *checks_json(const struct provenance *p, size_t *next)
             cJSON_Delete(attempts);
             continue;
         }
+        json_put_string(o, "end", task_state_name(p->rows[task].state));
+        put_text_or_null(o, "cause", cause_name(p->rows[task].cause));
         json_put(o, "attempts", attempts);
         json_push(list, o);
     }

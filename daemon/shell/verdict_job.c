@@ -46,6 +46,14 @@ static int add_result(struct verdict_job *j, struct evidence *e, uint32_t task)
     return rc;
 }
 
+static enum task_end end_of(enum task_state state)
+{
+    return state == TASK_DONE        ? TASK_END_DONE
+           : state == TASK_BLOCKED   ? TASK_END_BLOCKED
+           : state == TASK_NEVER_RUN ? TASK_END_NEVER_RUN
+                                     : TASK_END_PENDING;
+}
+
 /* How the task ended, its cause, and for a blocked one whether its limits were narrower than
  * others'. */
 static int add_task(struct verdict_job *j, struct evidence *e, uint32_t task)
@@ -57,9 +65,7 @@ static int add_task(struct verdict_job *j, struct evidence *e, uint32_t task)
         evidence_set_task(e, cell, stage, TASK_END_DONE, NULL);
         return add_result(j, e, task);
     }
-    enum task_end how = end->state == TASK_BLOCKED     ? TASK_END_BLOCKED
-                        : end->state == TASK_NEVER_RUN ? TASK_END_NEVER_RUN
-                                                       : TASK_END_PENDING;
+    enum task_end how = end_of(end->state);
     evidence_set_task(e, cell, stage, how, how == TASK_END_PENDING ? NULL : cause_name(end->cause));
     const char *narrower =
         how == TASK_END_BLOCKED ? run_record_narrower(j->record, task, end->cause) : NULL;
@@ -153,6 +159,20 @@ static int plan_then(const struct verdict_job *j, struct bundle **out, struct er
     return rc;
 }
 
+/* How the checks ended, which may void the comparison. */
+static void add_checks(const struct verdict_job *j, struct evidence *e)
+{
+    const struct hosted *h = j->hosted;
+    for (size_t i = 0; i < h->n_checks; i++) {
+        const struct task_row *row = &j->rows[h->n_tasks + i];
+        const size_t at = program_find_apparatus(e->program, h->checks[i].name);
+        if (at != INDEX_NONE) {
+            evidence_set_check(e, at, end_of(row->state),
+                               row->cause == CAUSE_NONE ? NULL : cause_name(row->cause));
+        }
+    }
+}
+
 /* Evidence from all tasks in their order, then the table: the same rows always give the same
  * bytes. */
 static int compute_by(struct verdict_job *j, const struct bundle *plan)
@@ -165,6 +185,7 @@ static int compute_by(struct verdict_job *j, const struct bundle *plan)
     for (uint32_t t = 0; rc == 0 && t < p->n_cells * p->n_stages; t++) {
         rc = add_task(j, &e, t);
     }
+    add_checks(j, &e);
     if (rc == 0) {
         rc = verdict_compute(&e, plan->lock->root, plan->lock->head, &v, &j->err);
     }

@@ -1,8 +1,10 @@
-/* [apparatus.*]: what a reference model must score before any counted evaluation may start. */
+/* [apparatus.*]: what a reference model must score before any counted evaluation may start, and
+ * again after the last one. */
 #include <string.h>
 
 #include "base/xalloc.h"
 #include "prereg/load/load.h"
+#include "prereg/program/apparatus_name.h"
 
 #define APPARATUS_MAX ((size_t)64)
 
@@ -24,11 +26,19 @@ static void check_share(struct load *l, const struct plan_apparatus *a, const st
     }
 }
 
-/* {metric, value, within}: all three are needed, and the metric must be one of the check's
- * stage. */
+/* A tolerance; *out stays as it is where none is stated. */
+static void load_tolerance(struct load *l, const struct toml_node *t, const char *key, double *out)
+{
+    if (load_number(l, t, key, out) && !(*out >= 0)) {
+        load_error(l, toml_member(t, key), "a tolerance is not negative");
+    }
+}
+
+/* {metric, value, within, again}: all but the last are needed, and the metric must be one of the
+ * check's stage. */
 static void load_expect(struct load *l, struct plan_apparatus *a, const struct toml_node *t)
 {
-    static const char *const keys[] = {"metric", "value", "within"};
+    static const char *const keys[] = {"metric", "value", "within", "again"};
     load_check_keys(l, t, keys, ARRAY_LEN(keys));
     if (load_text(l, t, "metric", true, &a->metric_text)) {
         const struct toml_node *at = toml_member(t, "metric");
@@ -43,10 +53,10 @@ static void load_expect(struct load *l, struct plan_apparatus *a, const struct t
     if (load_need(l, t, "value", TOML_FLOAT) != NULL) {
         (void)load_number(l, t, "value", &a->value);
     }
-    if (load_need(l, t, "within", TOML_FLOAT) != NULL && load_number(l, t, "within", &a->within) &&
-        !(a->within >= 0)) {
-        load_error(l, toml_member(t, "within"), "a tolerance is not negative");
+    if (load_need(l, t, "within", TOML_FLOAT) != NULL) {
+        load_tolerance(l, t, "within", &a->within);
     }
+    load_tolerance(l, t, "again", &a->again);
     check_share(l, a, t);
 }
 
@@ -85,6 +95,17 @@ static void check_stage(struct load *l, const struct toml_node *at, const struct
     }
 }
 
+/* Adds NAME@end for each of the n checks. */
+static void add_ends(struct plan_program *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct plan_apparatus *end = &p->apparatus[p->n_apparatus++];
+        *end = p->apparatus[i];
+        end->name = arena_printf(&p->arena, "%s" APPARATUS_END, p->apparatus[i].name);
+        end->first = i;
+    }
+}
+
 /* Every table becomes an entry, also a faulty one: later readers report what they find in it. */
 void load_apparatus(struct load *l)
 {
@@ -94,11 +115,12 @@ void load_apparatus(struct load *l)
     if (section == NULL) {
         return;
     }
-    p->apparatus = arena_array(&p->arena, section->n_items, sizeof(*p->apparatus));
+    p->apparatus = arena_array(&p->arena, 2 * section->n_items, sizeof(*p->apparatus));
     for (size_t i = 0; i < section->n_items; i++) {
         const struct toml_node *t = section->items[i];
         struct plan_apparatus *a = &p->apparatus[p->n_apparatus++];
         *a = (struct plan_apparatus){.name = t->key,
+                                     .first = INDEX_NONE,
                                      .stage = INDEX_NONE,
                                      .model = "",
                                      .metric_text = "",
@@ -119,4 +141,5 @@ void load_apparatus(struct load *l)
             load_expect(l, a, expect);
         }
     }
+    add_ends(p, section->n_items);
 }

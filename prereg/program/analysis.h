@@ -162,15 +162,20 @@ struct plan_instrument { /* validated here, computed in truthtable/instruments *
 };
 
 /* A reference model that must score `value` within `within` before any sealed stage that comes
- * after another may start. It has no cell: the stage's parameters do not depend on a factor. */
+ * after another may start. It has no cell: the stage's parameters do not depend on a factor.
+ *
+ * Each table of the program is two entries: the check NAME, and behind all of those NAME@end, the
+ * same task once more after the last evaluation, whose score must be that of the first. */
 struct plan_apparatus {
     const char *name;
+    size_t first; /* of NAME@end: the entry that it repeats; else INDEX_NONE */
     size_t stage;
     const char *model;       /* path as written, pinned by the lock under this name */
     const char *metric_text; /* "mmlu.acc" */
     const char *metric;      /* "acc" */
     double value;
     double within;
+    double again;      /* how far the second score may be from the first */
     const cJSON *spec; /* the table as written */
     struct place place;
 };

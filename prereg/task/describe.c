@@ -474,7 +474,7 @@ void describe_check_metrics(const struct plan_program *p, const cJSON *json, str
     }
     for (size_t i = 0; i < p->n_apparatus; i++) {
         const struct plan_apparatus *a = &p->apparatus[i];
-        const cJSON *metrics = metrics_of(p, json, a->stage);
+        const cJSON *metrics = a->first == INDEX_NONE ? metrics_of(p, json, a->stage) : NULL;
         if (metrics != NULL) {
             char where[96];
             (void)snprintf(where, sizeof(where), "apparatus.%s", a->name);

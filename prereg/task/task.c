@@ -68,11 +68,17 @@ void task_id(const struct plan_program *p, const char *root, size_t cell, size_t
     hash_identity(id, hex);
 }
 
+/* The second run is the same task as the first: its worker cannot see which of the two it is. */
+static const char *declared_name(const struct plan_program *p, const struct plan_apparatus *a)
+{
+    return a->first == INDEX_NONE ? a->name : p->apparatus[a->first].name;
+}
+
 void task_apparatus_id(const struct plan_program *p, const char *root,
                        const struct plan_apparatus *a, char hex[DIGEST_HEX_SIZE])
 {
     cJSON *id = json_object();
-    json_put_string(id, "apparatus", a->name);
+    json_put_string(id, "apparatus", declared_name(p, a));
     json_put_string(id, "root", root);
     json_put_string(id, "stage", p->stages[a->stage].name);
     hash_identity(id, hex);
@@ -162,7 +168,7 @@ static void put_apparatus(cJSON *task, const struct plan_program *p, const char 
     json_put_string(task, "digest", hex);
     json_put_null(task, "cell");
     cJSON *spec = json_object();
-    json_put_string(spec, "name", a->name);
+    json_put_string(spec, "name", declared_name(p, a));
     json_put_string(spec, "model", a->model);
     json_put(spec, "expect", json_copy(json_member(a->spec, "expect")));
     json_put(task, "apparatus", spec);

@@ -34,11 +34,11 @@ SCORES = [f"arm={a},seed={s}/score" for a in "ab" for s in (1, 2)]
 TRAINED = [f"arm={a},seed={s}/train" for a in "ab" for s in (1, 2)]
 
 
-def program(place, skill, held=False):
+def program(place, skill, held=False, within="within = 0.01"):
     """Submitted to a daemon that serves; the reference model scores `skill`."""
     place.write("checked/reference/model.json", json.dumps({"skill": skill}))
     shutil.copy2(os.path.join(lab.LIB, "apparatus_worker.py"), place.path("checked"))
-    grid = place.write("checked/grid.toml", GRID.format(hold=place.path("hold")))
+    grid = place.write("checked/grid.toml", GRID.format(hold=place.path("hold")).replace("within = 0.01", within))
     if held:
         place.write("hold", "")
     place.ctl("lock", grid)
@@ -67,6 +67,10 @@ def check_order(place):
         if task.get("stage") == "score" and "cell" in task and row["event"] == "attempt_started":
             expect(held, "an evaluation began before the apparatus held")
     expect(held, "the journal has no row that says that it holds")
+    told = [(r["event"], r["task"].get("apparatus", r["task"].get("cell")) if "task" in r else None) for r in journal(place)]
+    second = told.index(("attempt_started", "reference@end"))
+    expect(max(i for i, (event, name) in enumerate(told) if event == "attempt_ended" and name not in ("reference", "reference@end"))
+           < second < told.index(("unsealed", None)), f"the second run is not between the last evaluation and the scores: {told}")
 
 
 def check_finished(place):
@@ -74,9 +78,11 @@ def check_finished(place):
     check_order(place)
     with open(os.path.join(place.program_folder(), "report", "provenance.json"), encoding="utf-8") as f:
         provenance = json.load(f)
-    (check,) = provenance["apparatus"]
+    check, again = provenance["apparatus"]
     equal((check["name"], check["stage"], check["metric"], check["holds"], check["value"], check["expected"]),
           ("reference", "score", "score.acc", True, 0.7, 0.7), "what provenance says of the check")
+    equal((again["name"], again["stage"], again["holds"], again["value"], again["first"], again["again"], len(again["attempts"])),
+          ("reference@end", "score", True, 0.7, 0.7, 0, 1), "what provenance says of the second run")
     for attempt in check["attempts"] + provenance["tasks"][0]["attempts"]:
         expect(attempt["kernel"].startswith("Linux ") and attempt["cpu"] and attempt["threads"] == 1
                and len(attempt["worker"]) == 64, f"the environment of an attempt: {attempt}")
@@ -237,16 +243,16 @@ def check_forged(place, receipt):
         refuse_forged(place, receipt, "value", lambda check, told=told: check.update(value=told), whole=True)
 
 
-def refuse_forged(place, receipt, what, change, whole=False):
+def refuse_forged(place, receipt, what, change, whole=False, at=0):
     """`change` was made of the results in both files that have them, or of the whole check."""
     copy = place.path("forged")
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(receipt, copy)
-    for name in ("provenance.json", "apparatus/reference.json"):
+    for name in ("provenance.json", "apparatus/reference@end.json" if at else "apparatus/reference.json"):
         path = os.path.join(copy, name)
         with open(path, encoding="utf-8") as f:
             told = json.load(f)
-        check = told["apparatus"][0] if "apparatus" in told else told
+        check = told["apparatus"][at] if "apparatus" in told else told
         change(check if whole else check["results"])
         with open(path, "w", encoding="utf-8") as f:
             f.write(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
@@ -287,9 +293,9 @@ def test_amended(place):
     place.wait_finished(60)
     check_failure_told(place, failed)
     equal([(c["name"], c["state"], c["attempts"]) for c in place.status()[0]["apparatus"]],
-          [("reference", "done", 2), ("second", "done", 1)], "the checks")
+          [("reference", "done", 2), ("reference@end", "done", 1), ("second", "done", 1), ("second@end", "done", 1)], "the checks")
     held = [r["task"]["apparatus"] for r in journal(place) if r.get("task", {}).get("state") == "done" and "apparatus" in r["task"]]
-    equal(sorted(held), ["reference", "second"], "what held")
+    equal(sorted(held), ["reference", "reference@end", "second", "second@end"], "what held")
     rows = [r for r in journal(place) if r["event"] in ("amended", "apparatus_again", "resumed")]
     equal([r["event"] for r in rows], ["amended", "apparatus_again", "resumed"], "what the journal says of it")
     expect("seen" in amend(place, ("value = 0.65,", "value = 0.66,"), wanted=ANY).stderr, "amended after scores were seen")
@@ -332,6 +338,41 @@ def test_amended_while_it_runs(place):
     rebuild(place)
 
 
+def test_differs(place):
+    """Another score after the last evaluation, although within the band: VOID, at once, and everything says why."""
+    place.write("hold.shift", "0.005")
+    program(place, 0.7)
+    place.wait_finished(60)
+    why = "apparatus check reference did not score after the last evaluation what it had scored before the first"
+    failed = "score.acc: expected 0.7 within 0.01, and 0.7 as the first time, got 0.705"
+    verdict = json.loads(place.verdict_bytes())
+    equal((verdict["outcome"], verdict["why"], verdict["first_error"]["task"]), ("VOID", why, CHECK + "@end"), "the verdict")
+    first, again = place.status()[0]["apparatus"]
+    equal((first["holds"], again["holds"], again["value"], again["why"]), (True, False, 0.705, failed), "what status has of both")
+    expect(failed in place.ctl("explain", CHECK + "@end").stdout, "explain does not say what came")
+    with open(os.path.join(place.program_folder(), "report", "report.md"), encoding="utf-8") as f:
+        report = f.read()
+    for words in (why, "| reference, again | score.acc | 0.7 ± 0.01 | 0.705 |"):
+        expect(words in report, f"the report does not say {words!r}")
+    receipt = place.ctl_json("export", "checked", "--out", place.path("receipt"))["folder"]
+    expect(f"apparatus.reference@end: attempt 1, as locked: {failed}: DOES NOT HOLD" in place.ctl("verify", receipt).stdout, "verify")
+    for what, change in (("not what its text says", {"value": 0.7, "holds": True}), ("not what its text says", {"first": 0.705, "holds": True}),
+                         ("another value or tolerance", {"again": 0.1, "holds": True})):
+        refuse_forged(place, receipt, what, lambda results, change=change: results[0].update(change), at=1)
+    rebuild(place)
+
+
+def test_tolerance(place):
+    """What the program allows between the two scores is no difference, and a receipt bears out both."""
+    place.write("hold.shift", "0.005")
+    program(place, 0.7, within="within = 0.01, again = 0.005")
+    place.wait_finished(60)
+    equal(json.loads(place.verdict_bytes())["outcome"], "up", "the outcome")
+    receipt = place.ctl_json("export", "checked", "--out", place.path("receipt"))["folder"]
+    expect("apparatus.reference: score.acc 0.7 before the first evaluation, and 0.705 after the last" in place.ctl("verify", receipt).stdout,
+           "verify does not say both scores")
+
+
 def test_clock(place):
     """A lock from the future is refused before anything is started for it."""
     place.write("checked/reference/model.json", json.dumps({"skill": 0.7}))
@@ -350,4 +391,4 @@ def test_clock(place):
     equal(place.status(), [], "programs of the daemon")
 
 
-lab.main(test_clock, test_amended, test_amended_while_it_runs, test_holds, test_daemon_killed, test_fails, test_fails_and_is_cancelled, test_negative_zero, test_not_measured, test_model_changed)
+lab.main(test_clock, test_differs, test_tolerance, test_amended, test_amended_while_it_runs, test_holds, test_daemon_killed, test_fails, test_fails_and_is_cancelled, test_negative_zero, test_not_measured, test_model_changed)

@@ -12,6 +12,8 @@ void amend_plan_checks(const struct sim_check *checks, const struct sim_check *b
     for (uint32_t i = 0; i < n; i++) {
         out[i] = (struct core_apparatus){.name = NAMES[i],
                                          .stage = checks[i].stage,
+                                         .again = checks[i].again,
+                                         .first = checks[i].again ? 0 : i,
                                          .declared = checks[i].declared,
                                          .changed = checks[i].version != before[i].version};
     }
@@ -41,6 +43,7 @@ void amend_draw_checks(struct sim *s, struct sim_program *p)
     p->n_checks = sim_chance(s, 400) ? 0 : (uint32_t)sim_between(s, 1, 3);
     for (uint32_t i = 0; i < p->n_checks; i++) {
         p->checks[i] = draw_check(s, p, 1);
+        p->checks[i].again = i > 0 && sim_chance(s, 500);
     }
     set_check_stages(p);
 }
@@ -102,10 +105,32 @@ bool amend_is_held(const struct sim_program *p, uint32_t task)
     return task < p->n_grid && sim_stage_of(p, task)->sealed && sim_stage_of(p, task)->n_after > 0;
 }
 
+bool amend_again_is_of_use(const struct sim_program *p)
+{
+    bool scored = false;
+    for (uint32_t i = 0; i < p->n_grid; i++) {
+        scored |= amend_is_held(p, i) && p->tasks[i].row.state == TASK_DONE;
+    }
+    return scored && p->tasks[p->n_grid].row.state == TASK_DONE;
+}
+
+bool amend_is_settled(const struct sim_program *p)
+{
+    bool settled = true;
+    for (uint32_t i = 0; i < p->n_checks; i++) {
+        const struct task_row *r = &p->tasks[p->n_grid + i].row;
+        settled &= !p->checks[i].again || !p->checks[i].declared || r->state == TASK_DONE ||
+                   r->cause == CAUSE_APPARATUS || r->cause == CAUSE_STOPPED ||
+                   r->cause == CAUSE_DEPENDENCY;
+    }
+    return settled;
+}
+
 bool amend_holds(const struct sim_program *p)
 {
     for (uint32_t i = 0; i < p->n_checks; i++) {
-        if (p->checks[i].declared && p->tasks[p->n_grid + i].row.state != TASK_DONE) {
+        if (p->checks[i].declared && !p->checks[i].again &&
+            p->tasks[p->n_grid + i].row.state != TASK_DONE) {
             return false;
         }
     }
@@ -125,7 +150,9 @@ static void change_checks(struct sim *s, const struct sim_program *p, struct sim
             a->checks[i].declared = false;
             continue;
         }
+        const bool again = a->checks[i].again;
         a->checks[i] = draw_check(s, p, a->checks[i].version + 1);
+        a->checks[i].again = i < a->n_checks ? again : i > 0 && sim_chance(s, 500);
         a->n_checks += i == a->n_checks;
     }
 }
@@ -376,6 +403,10 @@ void amend_check_start(struct sim *s, const struct sim_program *p, const struct 
         if (!p->checks[row->task - p->n_grid].declared) {
             sim_fail(s, "a check that was taken away is started");
         }
+        if (p->checks[row->task - p->n_grid].again &&
+            (p->n_terminal != p->n_grid || !amend_again_is_of_use(p))) {
+            sim_fail(s, "a check is run again with %u of %u tasks ended", p->n_terminal, p->n_grid);
+        }
         return;
     }
     if (!amend_is_held(p, row->task)) {
@@ -384,7 +415,7 @@ void amend_check_start(struct sim *s, const struct sim_program *p, const struct 
     for (uint32_t i = 0; i < p->n_checks; i++) {
         const struct sim_task *t = &p->tasks[p->n_grid + i];
         const struct sim_check *c = &p->checks[i];
-        if (c->declared &&
+        if (c->declared && !c->again &&
             (t->row.state != TASK_DONE || s->attempts[t->accepted].asked != c->version)) {
             sim_fail(s, "task %u is started before check %u holds as it is asked now", row->task,
                      i);
@@ -404,6 +435,10 @@ void amend_check_result(struct sim *s, const struct sim_program *p, const struct
         if (c->declared && (a->asked != c->version || c->hopeless)) {
             sim_fail(s, "check %u is done, and was asked something else", row->task - p->n_grid);
         }
+        if (c->declared && c->again && p->n_terminal != p->n_grid) {
+            sim_fail(s, "a check held again with %u of %u tasks ended", p->n_terminal, p->n_grid);
+        }
+        s->amended.n_repeated += c->declared && c->again;
     } else if (sim_stage_of(p, row->task)->sealed && (a->metrics >> p->metric & 1) == 0) {
         sim_fail(s, "task %u is done without the metric that its measure reads", row->task);
     }

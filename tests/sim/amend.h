@@ -18,6 +18,7 @@
 
 struct sim_check {
     uint32_t stage; /* whose work it does */
+    bool again;     /* the second run of check 0 */
     bool declared;
     bool hopeless;
     uint32_t version;
@@ -45,6 +46,7 @@ struct sim_amend_totals {
     uint64_t n_stale;
     uint64_t n_unexpected;
     uint64_t n_held;
+    uint64_t n_repeated; /* second runs that held */
 };
 
 struct sim;
@@ -75,6 +77,10 @@ void amend_take_row(struct sim *s, const struct state_row *row);
 void amend_check_start(struct sim *s, const struct sim_program *p, const struct state_row *row);
 void amend_check_result(struct sim *s, const struct sim_program *p, const struct state_row *row,
                         const struct sim_attempt *a);
+/* Whether a second run has something to repeat and something to guard. */
+bool amend_again_is_of_use(const struct sim_program *p);
+/* Nothing is to come of the second runs any more. */
+bool amend_is_settled(const struct sim_program *p);
 bool amend_holds(const struct sim_program *p); /* every declared check, as asked now */
 bool amend_is_held(const struct sim_program *p, uint32_t task);
 

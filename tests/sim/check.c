@@ -216,8 +216,10 @@ static void check_move(struct sim *s, const struct sim_program *p, const struct 
         sim_fail(s, "S2: task %u from %s to %s", row->task, task_state_name(row->from),
                  task_state_name(row->after.state));
     }
-    if (row->kind == ROW_TASK_ENDED && row->after.cause == CAUSE_DEPENDENCY &&
-        !dependency_dead(p, row->task)) {
+    const bool is_again = row->task >= p->n_grid && p->checks[row->task - p->n_grid].again;
+    const bool is_dead = is_again ? p->n_terminal == p->n_grid && !amend_again_is_of_use(p)
+                                  : dependency_dead(p, row->task);
+    if (row->kind == ROW_TASK_ENDED && row->after.cause == CAUSE_DEPENDENCY && !is_dead) {
         sim_fail(s, "task %u: nothing it depends on has failed", row->task);
     }
     bool tried_again = row->kind == ROW_TASK_RETRIED || row->kind == ROW_TASK_REVIVED;
@@ -335,6 +337,9 @@ static void take_program_row(struct sim *s, const struct state_row *row)
         if (p->n_counted_open != 0 || p->n_unsealed > 1) {
             sim_fail(s, "S7: unsealed with %u counted tasks open, time %u", p->n_counted_open,
                      p->n_unsealed);
+        }
+        if (!amend_is_settled(p)) {
+            sim_fail(s, "S7: unsealed before a check has been run again");
         }
         if (p->n_accepted == 0 && s->in_step->kind != CORE_VERDICT_COMPUTED) {
             sim_fail(s, "S7: unsealed before the verdict, and nothing was ever accepted");

@@ -32,10 +32,11 @@ static void report_amended(const struct sim_amend_totals *a)
         refused += a->n_refused[i];
     }
     (void)printf("%llu amendments (%llu of a metric while results were verified), %llu refused; "
-                 "checks: %llu unexpected, %llu stale, %llu made again\n",
+                 "checks: %llu unexpected, %llu stale, %llu made again, "
+                 "%llu held after the grid\n",
                  taken, (unsigned long long)a->n_while_verifying, refused,
                  (unsigned long long)a->n_unexpected, (unsigned long long)a->n_stale,
-                 (unsigned long long)a->n_again);
+                 (unsigned long long)a->n_again, (unsigned long long)a->n_repeated);
 }
 
 /* A fault that never happened proves nothing. */
@@ -55,7 +56,7 @@ static int all_happened(const struct sim *t)
     }
     const struct sim_amend_totals *a = &t->amended;
     if (a->n_while_verifying == 0 || a->n_again == 0 || a->n_stale == 0 || a->n_unexpected == 0 ||
-        a->n_held == 0) {
+        a->n_held == 0 || a->n_repeated == 0) {
         (void)fprintf(stderr, "of apparatus checks something never came\n");
         return 1;
     }

@@ -569,6 +569,7 @@ static void add_totals(struct sim_amend_totals *to, const struct sim_amend_total
     to->n_stale += from->n_stale;
     to->n_unexpected += from->n_unexpected;
     to->n_held += from->n_held;
+    to->n_repeated += from->n_repeated;
 }
 
 void sim_run(const struct sim_config *config, struct sim *totals)

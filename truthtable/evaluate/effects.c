@@ -478,6 +478,20 @@ static cJSON *lost_task(const struct table_evaluation *ev, const struct coverage
                                          narrower == NULL ? "" : narrower));
 }
 
+/* The second run of an apparatus check that voids. */
+static cJSON *voiding_check(const struct table_evaluation *ev, const struct evidence *e)
+{
+    const size_t i = evidence_failed_check(e);
+    if (i == INDEX_NONE) {
+        return NULL;
+    }
+    const struct evidence_check *c = &e->checks[i];
+    const char *name = arena_printf(ev->arena, "apparatus/%s", e->program->apparatus[i].name);
+    return error_json(name, arena_printf(ev->arena, "%s: %s (%s)", name,
+                                         c->end == TASK_END_BLOCKED ? "blocked" : "never run",
+                                         c->cause == NULL ? "no cause" : c->cause));
+}
+
 /* The first validity that voids. Those on timings are not part of the verdict. */
 static cJSON *voiding_validity(const struct table_evaluation *ev)
 {
@@ -539,7 +553,7 @@ static cJSON *open_score(const struct table_evaluation *ev, const struct coverag
     return NULL;
 }
 
-/* Ordered as the verdict decides: the budget, validity, then undetermined records. */
+/* Ordered as the verdict decides: the budget, apparatus, validity, then undetermined records. */
 cJSON *effects_first_error(const struct table_evaluation *ev, const struct coverage *c,
                            const struct evidence *e)
 {
@@ -549,7 +563,8 @@ cJSON *effects_first_error(const struct table_evaluation *ev, const struct cover
             return lost_task(ev, c, e, i);
         }
     }
-    cJSON *found = voiding_validity(ev);
+    cJSON *found = voiding_check(ev, e);
+    found = found == NULL ? voiding_validity(ev) : found;
     found = found == NULL ? open_score(ev, c, e, false) : found;
     return found == NULL ? open_score(ev, c, e, true) : found;
 }

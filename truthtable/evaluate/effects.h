@@ -18,8 +18,8 @@
 cJSON *effects_json(const struct table_evaluation *ev);
 
 /* "first_error": {"task","what"}, `task` null where it is not one task's; null when there is none.
- * Over the exclusion budget: the first task that was lost; else the validity that voids, else the
- * first record that is undetermined. */
+ * Over the exclusion budget: the first task that was lost; else the second run of an apparatus
+ * check that voids, else the validity that does, else the first record that is undetermined. */
 cJSON *effects_first_error(const struct table_evaluation *ev, const struct coverage *c,
                            const struct evidence *e);
 

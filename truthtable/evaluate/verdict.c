@@ -1,14 +1,17 @@
 /*
  * The decision, in the numbered steps of docs/truth-table.md ("The decision"). They run in this
- * order and nothing looks back. VOID comes before the table: over the exclusion budget, or with a
- * voiding validity that fails or is unknown, rows are not asked. What is decided is written by
+ * order and nothing looks back. VOID comes before the table: over the exclusion budget, with an
+ * apparatus check that did not hold again, or with a voiding validity that fails or is unknown,
+ * rows are not asked. What is decided is written by
  * verdict_file.c.
  */
 #include "truthtable/evaluate/verdict.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/text.h"
+#include "prereg/task/task_cause.h"
 #include "truthtable/condition/table_rows.h"
 #include "truthtable/evaluate/verdict_file.h"
 
@@ -54,13 +57,35 @@ static bool validity_voids(struct table_verdict *v, const struct table_evaluatio
     return false;
 }
 
+/* Step 5: the second run of a check did not score what the first one did, or was not made. The
+ * instrument may have changed while the scores were taken. */
+static bool apparatus_voids(struct table_verdict *v, const struct evidence *e)
+{
+    const size_t i = evidence_failed_check(e);
+    if (i == INDEX_NONE) {
+        return false;
+    }
+    const char *cause = e->checks[i].cause == NULL ? "" : e->checks[i].cause;
+    const char *name = e->program->apparatus[e->program->apparatus[i].first].name;
+    v->why = strcmp(cause, cause_name(CAUSE_APPARATUS)) == 0
+                 ? arena_printf(&v->arena,
+                                "apparatus check %s did not score after the last evaluation what "
+                                "it had scored before the first",
+                                name)
+                 : arena_printf(&v->arena,
+                                "apparatus check %s was not run again after the last evaluation "
+                                "(%s)",
+                                name, cause);
+    return true;
+}
+
 /* Steps 5 to 8: exactly one of the three kinds; `why` is set for all but a bound outcome. */
 static void decide(struct table_verdict *v, const struct table_evaluation *ev,
-                   const struct coverage *c)
+                   const struct coverage *c, const struct evidence *e)
 {
     v->outcome = INDEX_NONE;
     /* 5 and 6. What had to hold for the comparison to be one does not. */
-    if (over_budget(v, c) || validity_voids(v, ev)) {
+    if (over_budget(v, c) || apparatus_voids(v, e) || validity_voids(v, ev)) {
         v->kind = VERDICT_VOID;
         return;
     }
@@ -90,7 +115,7 @@ static void judge(struct table_verdict *v, const struct evidence *e, const struc
     reading_of_evidence(&reading, e, rules, &coverage, &v->arena);
     /* 4. Gates and counters, contrasts, inputs, rows. */
     evaluation_run(&ev, rules, &reading, &v->arena);
-    decide(v, &ev, &coverage);
+    decide(v, &ev, &coverage, e);
     v->file = verdict_file_create(v, &ev, &coverage, e, digests);
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "prereg/task/task_cause.h"
 
 enum slot_kind { SLOT_METRIC, SLOT_FACT };
 
@@ -154,6 +155,7 @@ void evidence_init(struct evidence *e, const struct plan_program *p)
     *e = (struct evidence){.program = p, .index = xcalloc(1, sizeof(*e->index))};
     arena_init(&e->arena);
     e->tasks = arena_array(&e->arena, program_n_tasks(p), sizeof(*e->tasks));
+    e->checks = arena_array(&e->arena, p->n_apparatus + 1, sizeof(*e->checks));
     index_grow(e->index);
     names_grow(e->index);
 }
@@ -168,6 +170,28 @@ void evidence_release(struct evidence *e)
     }
     arena_release(&e->arena);
     *e = (struct evidence){0};
+}
+
+void evidence_set_check(struct evidence *e, size_t i, enum task_end end, const char *cause)
+{
+    assert(i < e->program->n_apparatus);
+    e->checks[i] = (struct evidence_check){
+        .end = end, .cause = cause == NULL ? NULL : arena_strdup(&e->arena, cause)};
+}
+
+/* Never run for want of a score to guard is no fault: its cause is "dependency". */
+size_t evidence_failed_check(const struct evidence *e)
+{
+    for (size_t i = 0; i < e->program->n_apparatus; i++) {
+        const size_t first = e->program->apparatus[i].first;
+        const struct evidence_check *c = &e->checks[i];
+        const bool ended = c->end == TASK_END_BLOCKED || c->end == TASK_END_NEVER_RUN;
+        if (first != INDEX_NONE && e->checks[first].end == TASK_END_DONE && ended &&
+            (c->cause == NULL || strcmp(c->cause, cause_name(CAUSE_DEPENDENCY)) != 0)) {
+            return i;
+        }
+    }
+    return INDEX_NONE;
 }
 
 /* A cause is kept only for an end that has one. */

@@ -53,10 +53,16 @@ struct evidence_task {
     uint64_t print;       /* of the metrics and artifacts of its result; 0: it has no artifact */
 };
 
+struct evidence_check {
+    enum task_end end; /* pending also where nothing is known of it */
+    const char *cause;
+};
+
 struct evidence {
     struct arena arena;
     const struct plan_program *program;
-    struct evidence_task *tasks; /* program_n_tasks() of them */
+    struct evidence_check *checks; /* as the program's `apparatus` */
+    struct evidence_task *tasks;   /* program_n_tasks() of them */
     const char *label; /* of imported records ("reconstructed"); NULL for an executed program */
     struct evidence_index *index; /* private, as is what follows */
     size_t last_cell;             /* records of one cell are mostly adjacent */
@@ -69,6 +75,11 @@ void evidence_release(struct evidence *e);
 
 void evidence_set_task(struct evidence *e, size_t cell, size_t stage, enum task_end end,
                        const char *cause);
+/* Of the program's apparatus check `i`. */
+void evidence_set_check(struct evidence *e, size_t i, enum task_end end, const char *cause);
+/* The second run of a check that makes the comparison void: the first one held, and it did not, or
+ * was not made although there was something to guard; INDEX_NONE: none. */
+size_t evidence_failed_check(const struct evidence *e);
 /* For a task whose end is set. */
 void evidence_set_narrower(struct evidence *e, size_t cell, size_t stage, const char *limits);
 /* A second value for one name makes it VALUE_DOUBLED. NaN and infinity become VALUE_NULL, why "not

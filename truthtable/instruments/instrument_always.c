@@ -452,21 +452,30 @@ void instrument_apparatus(const struct work *w, cJSON *out)
     cJSON *checks = json_array();
     size_t n_held = 0;
     size_t n_failed = 0;
+    size_t n = 0;
+    bool again = false;
     for (size_t i = 0; i < w->p->n_apparatus; i++) {
-        cJSON *o = check_json(w, &w->p->apparatus[i], check_named(list, w->p->apparatus[i].name));
+        const struct plan_apparatus *a = &w->p->apparatus[i];
+        if (a->first != INDEX_NONE && check_named(list, a->name) == NULL) {
+            continue; /* no second run is on record */
+        }
+        cJSON *o = check_json(w, a, check_named(list, a->name));
+        n++;
+        again = again || a->first != INDEX_NONE;
         n_held += cJSON_IsTrue(json_member(o, "holds")) ? 1 : 0;
         json_push(checks, o);
     }
     json_put(out, "checks", checks);
     json_put(out, "taken_away", taken_away(list, &n_failed));
-    const char *text =
-        arena_printf(w->arena, "%zu of %zu checks are known to hold.", n_held, w->p->n_apparatus);
+    const char *text = arena_printf(w->arena, "%zu of %zu checks are known to hold.", n_held, n);
     if (n_failed > 0) {
         text = arena_printf(w->arena, "%s Results that did not hold, as was demanded then: %zu.",
                             text, n_failed);
     }
     entry_words(out,
-                "A reference model must score what the program says before any counted evaluation "
-                "starts.",
+                again ? "A reference model must score what the program says before any counted "
+                        "evaluation starts, and the same after the last one."
+                      : "A reference model must score what the program says before any counted "
+                        "evaluation starts.",
                 text);
 }

@@ -15,6 +15,7 @@
 #include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "prereg/amend/amendment.h"
+#include "prereg/program/apparatus_name.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/verdict_words.h"
 
@@ -57,6 +58,12 @@ const cJSON *report_check(const struct report_model *m, const char *name)
         }
     }
     return NULL;
+}
+
+bool report_check_is_shown(const struct report_model *m, size_t i)
+{
+    const struct plan_apparatus *check = &m->program->apparatus[i];
+    return check->first == INDEX_NONE || report_check(m, check->name) != NULL;
 }
 
 /* Results refer to attempts by number. */
@@ -112,8 +119,10 @@ static bool is_of(const cJSON *change, const char *name)
     return is_of_checks(change, false) && strcmp(path_at(change, 2), name) == 0;
 }
 
-bool report_check_is_amended(const struct report_model *m, const char *name)
+bool report_check_is_amended(const struct report_model *m, const char *of)
 {
+    char name[80]; /* of the declaration, which is that of the second run, too */
+    (void)snprintf(name, sizeof(name), "%.*s", (int)apparatus_name_length(of), of);
     const cJSON *amendment = NULL;
     cJSON_ArrayForEach(amendment, m->amendments)
     {

@@ -12,6 +12,9 @@ void report_apparatus_read(struct report_model *m, const char *folder);
 const cJSON *report_check(const struct report_model *m, const char *name);
 /* What was demanded of an attempt and came of it (docs/apparatus.md, "results"); NULL. */
 const cJSON *report_check_result(const cJSON *check, const cJSON *attempt);
+/* Whether check `i` of the program is one to show: a second run is, unless nothing is on record of
+ * it, as of records from elsewhere and of versions that made none. */
+bool report_check_is_shown(const struct report_model *m, size_t i);
 /* Whether an amendment changed anything of a check. */
 bool report_check_is_amended(const struct report_model *m, const char *name);
 /* What amendments changed of a check when attempts of it had ended, in sentences; NULL: nothing. */

@@ -10,8 +10,6 @@
 #include "ctl/receipt/verify/verify_parts.h"
 #include "prereg/program/analysis.h"
 
-#define ROUNDING 1e-9 /* of the tolerance: decimals are not exact */
-
 /* The check of that name in the present plan; NULL when an amendment removed it, or it never
  * was. */
 static const struct plan_apparatus *declared(const struct verifying *v, const char *name,
@@ -72,14 +70,12 @@ static int check_standing(struct verifying *v, const struct plan_apparatus *a, c
         return err_differs(v->err, "holds", done ? "true" : "not true, as the journal has it",
                            done ? "not true" : "true");
     }
-    if (cJSON_IsNumber(value) && !cJSON_IsNull(holds)) {
-        const double off = fabs(value->valuedouble - a->value);
-        /* the value is exactly at the tolerance in decimals, not in doubles */
-        const double slack = ROUNDING * (fabs(a->value) + a->within);
-        if (done ? off > a->within + slack : off < a->within - slack) {
-            return err_set(v->err, ERR_LOCK, "value lies %s the tolerance, and so it %s",
-                           done ? "beyond" : "within", done ? "does not hold" : "holds");
-        }
+    const cJSON *first = json_member(found, "first");
+    if (cJSON_IsNumber(value) && !cJSON_IsNull(holds) &&
+        !verify_bears_out(a, value->valuedouble,
+                          cJSON_IsNumber(first) ? first->valuedouble : (double)NAN, done)) {
+        return err_set(v->err, ERR_LOCK, "value lies %s the tolerance, and so it %s",
+                       done ? "beyond" : "within", done ? "does not hold" : "holds");
     }
     const cJSON *n = json_member(row, "attempts");
     return check_attempts(v, a, json_member(found, "attempts"), n == NULL ? 0 : n->valueint);
@@ -94,6 +90,9 @@ static int check_told(struct verifying *v, const struct plan_apparatus *a, const
     json_put_string(expected, "metric", a->metric_text);
     json_put_number(expected, "expected", a->value);
     json_put_number(expected, "within", a->within);
+    if (a->first != INDEX_NONE) {
+        json_put_number(expected, "again", a->again);
+    }
     for (const cJSON *m = expected->child; rc == 0 && m != NULL; m = m->next) {
         const cJSON *is = json_member(found, m->string);
         rc = is == NULL ? err_set(v->err, ERR_LOCK, "%s is missing", m->string)
@@ -172,6 +171,7 @@ static int check_last(struct verifying *v, const cJSON *found)
  * more. */
 int verify_apparatus(struct verifying *v)
 {
+    size_t n_lacking = 0;
     int rc = 0;
     for (size_t i = 0; i < v->files.n; i++) {
         if ((rc = check_file(v, v->files.items[i].name)) != 0) {
@@ -180,7 +180,9 @@ int verify_apparatus(struct verifying *v)
     }
     for (size_t i = 0; rc == 0 && i < v->program->n_apparatus; i++) {
         char *name = xasprintf(LAYOUT_APPARATUS "/%s.json", v->program->apparatus[i].name);
-        if (!files_have(&v->files, name)) {
+        if (verify_lacks_again(v, v->program->apparatus[i].name)) {
+            n_lacking++;
+        } else if (!files_have(&v->files, name)) {
             err_at(v->err, name, 0);
             rc = err_set(v->err, ERR_LOCK, "is missing, and the plan demands this check");
         }
@@ -195,10 +197,10 @@ int verify_apparatus(struct verifying *v)
     {
         n_said += cJSON_IsTrue(json_member(said, "declared")) ? 1 : 0;
     }
-    if (n_said != v->program->n_apparatus) {
+    const size_t n_made = v->program->n_apparatus - n_lacking;
+    if (n_said != n_made) {
         err_at(v->err, RECEIPT_PROVENANCE, 0);
-        return err_differs_int(v->err, "apparatus", (long long)v->program->n_apparatus,
-                               (long long)n_said);
+        return err_differs_int(v->err, "apparatus", (long long)n_made, (long long)n_said);
     }
     if ((rc = verify_check_results(v)) != 0) {
         return rc;
@@ -209,5 +211,6 @@ int verify_apparatus(struct verifying *v)
             return rc;
         }
     }
-    return 0;
+    v->lacks_again = n_lacking > 0;
+    return verify_again(v);
 }

@@ -11,9 +11,8 @@
 #include "ctl/receipt/verify/verify_parts.h"
 #include "prereg/amend/amend_known.h"
 #include "prereg/amend/amendment.h"
+#include "prereg/program/apparatus_name.h"
 #include "prereg/task/apparatus_text.h"
-
-#define ROUNDING 1e-9 /* of the tolerance: decimals are not exact */
 
 /* A number member; NaN when it is absent, which equals nothing. */
 static double number_of(const cJSON *o, const char *key)
@@ -98,15 +97,22 @@ static int compare_text(struct verifying *v, const char *key, const cJSON *asked
                : err_differs(v->err, key, expected, text_of(r, key));
 }
 
+/* What a result says that was asked of it. */
+static struct plan_apparatus asked_of(const cJSON *r)
+{
+    const double again = number_of(r, "again");
+    return (struct plan_apparatus){.metric_text = text_of(r, "metric"),
+                                   .value = number_of(r, "expected"),
+                                   .within = number_of(r, "within"),
+                                   .again = isnan(again) ? 0 : again};
+}
+
 /* Whether "holds" agrees with value and tolerance. */
 static int check_arithmetic(struct verifying *v, const cJSON *r)
 {
-    const double value = number_of(r, "value");
-    const double within = number_of(r, "within");
-    const double off = fabs(value - number_of(r, "expected"));
-    const double slack = ROUNDING * (fabs(number_of(r, "expected")) + within);
+    const struct plan_apparatus a = asked_of(r);
     const bool holds = cJSON_IsTrue(json_member(r, "holds"));
-    if (holds ? !(off <= within + slack) : off < within - slack) {
+    if (!verify_bears_out(&a, number_of(r, "value"), number_of(r, "first"), holds)) {
         return err_set(v->err, ERR_LOCK,
                        "a result of apparatus.%.60s claims %s, which its value does not bear out",
                        text_of(r, "check"), holds ? "to hold" : "not to hold");
@@ -118,11 +124,10 @@ static int check_arithmetic(struct verifying *v, const cJSON *r)
  * worker's reason behind it, which is nowhere else. `said` gets APPARATUS_TEXT_SIZE. */
 static bool is_said_of(const cJSON *r, double value, char *said)
 {
-    const struct plan_apparatus a = {.metric_text = text_of(r, "metric"),
-                                     .value = number_of(r, "expected"),
-                                     .within = number_of(r, "within")};
+    const struct plan_apparatus a = asked_of(r);
+    const struct apparatus_score score = {.value = value, .first = number_of(r, "first")};
     const char *text = text_of(r, "text");
-    apparatus_text(&a, value, cJSON_IsTrue(json_member(r, "holds")), "", said);
+    apparatus_text(&a, &score, cJSON_IsTrue(json_member(r, "holds")), said);
     return isnan(value) ? strncmp(text, said, strlen(said)) == 0 : strcmp(text, said) == 0;
 }
 
@@ -143,12 +148,25 @@ static int check_words(struct verifying *v, const cJSON *r)
     return rc;
 }
 
+/* A second run was asked for the plan's `again`, and no first run for any. */
+static bool is_asked_again(const cJSON *expect, const cJSON *r)
+{
+    const cJSON *again = json_member(expect, "again");
+    if (!apparatus_name_is_end(text_of(r, "check"))) {
+        return json_member(r, "again") == NULL && json_member(r, "first") == NULL;
+    }
+    return number_of(r, "again") == (again == NULL ? 0 : number_of(expect, "again"));
+}
+
 /* The result must be of a check that the plan declared then, with its model, metric and
  * tolerance. */
 static int check_asked(struct verifying *v, const cJSON *r, const cJSON *plan)
 {
-    const cJSON *asked = json_member(json_member(plan, "apparatus"), text_of(r, "check"));
+    const char *check = text_of(r, "check");
+    char *name = xstrndup(check, apparatus_name_length(check));
+    const cJSON *asked = json_member(json_member(plan, "apparatus"), name);
     const cJSON *expect = json_member(asked, "expect");
+    free(name);
     err_at(v->err, RECEIPT_PROVENANCE, 0);
     if (!cJSON_IsObject(expect)) {
         return err_set(v->err, ERR_LOCK,
@@ -161,7 +179,7 @@ static int check_asked(struct verifying *v, const cJSON *r, const cJSON *plan)
         return rc;
     }
     if (number_of(expect, "value") != number_of(r, "expected") ||
-        number_of(expect, "within") != number_of(r, "within")) {
+        number_of(expect, "within") != number_of(r, "within") || !is_asked_again(expect, r)) {
         return err_set(v->err, ERR_LOCK,
                        "a result of apparatus.%.60s was asked for another value or tolerance, as "
                        "the plan was then",

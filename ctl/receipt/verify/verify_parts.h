@@ -85,6 +85,7 @@ struct verifying {
     bool is_signed;    /* the lock and all amendments, by allowed keys */
     bool is_vouched;   /* SHA256SUMS, and so the records, by one of them */
     bool is_stamped;
+    bool lacks_again;   /* an apparatus check was not run again: an earlier version */
     bool other_workers; /* than the lock's, as [pin] workers = "record" allows */
 };
 
@@ -128,6 +129,14 @@ int verify_apparatus(struct verifying *v) MUST_CHECK;
 /* Checks every result of a check against the journal and the plan that asked for it, and whether
  * the amendments state what was known when they were made. */
 int verify_check_results(struct verifying *v) MUST_CHECK;
+/* The second runs: each ended before the verdict, its first score is that of the first run, and it
+ * is missing only from a receipt of a version that made none. */
+int verify_again(struct verifying *v) MUST_CHECK;
+/* Whether neither the journal nor provenance.json knows of a second run, as of earlier versions. */
+bool verify_lacks_again(const struct verifying *v, const char *name);
+/* Whether "holds" can be said of a score: the tolerances in the plan, up to rounding. `first` is
+ * NaN but for a second run. */
+bool verify_bears_out(const struct plan_apparatus *a, double value, double first, bool holds);
 int verify_signatures(struct verifying *v) MUST_CHECK; /* lock, amendments, reviewers */
 int verify_timestamp(struct verifying *v) MUST_CHECK;
 

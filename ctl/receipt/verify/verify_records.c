@@ -186,6 +186,7 @@ static int executed_records(struct verifying *v)
                        text_plural((int64_t)v->artifacts.n_named, "result names what it read",
                                    "results name what they read"));
     }
+    parts_check_ends(&v->evidence, &v->history);
     lines_release(&l);
     arena_release(&of_line);
     return rc;

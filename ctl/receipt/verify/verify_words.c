@@ -50,6 +50,10 @@ static void about_records(const struct verifying *v, cJSON *list)
                          "That the workers were those of the lock: attempts ran others, which the "
                          "plan allows ([pin] workers = \"record\").");
     }
+    if (v->lacks_again) {
+        json_push_string(list, "That the apparatus was the same after the last evaluation: the "
+                               "checks were not run again, as by versions that did not do so.");
+    }
     if (v->history.unverified) {
         json_push_string(list, "UNVERIFIED HISTORY: the journal may be incomplete: rows of it were "
                                "lost, broken, or rebuilt from the cells' files.");

@@ -63,9 +63,15 @@ static struct check_row row_of_check(struct arena *a, const struct report_model 
     const cJSON *check = report_check(m, declared->name);
     const int holds = json_flag(member(check, "holds"));
     const size_t n_attempts = member_count(check, "attempts");
+    const bool is_again = declared->first != INDEX_NONE;
     const char *why = member_text(check, "why");
+    if (is_again && why == NULL && holds == 1) {
+        why = arena_printf(a, "the first time: %s", fmt_short(a, member_number(check, "first"), 6));
+    }
     return (struct check_row){
-        .check = declared->name,
+        .check = is_again
+                     ? arena_printf(a, "%s, again", m->program->apparatus[declared->first].name)
+                     : declared->name,
         .metric = declared->metric_text,
         .value = declared->value,
         .within = declared->within,
@@ -173,9 +179,12 @@ static void add_checks(struct doc *d, const struct report_model *m)
         n == 0 ? NULL
                : doc_table(d, "apparatus",
                            "What a reference model had to score, on this very apparatus, before "
-                           "any counted evaluation might start.",
+                           "any counted evaluation might start, and again after the last one.",
                            columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < n; i++) {
+        if (!report_check_is_shown(m, i)) {
+            continue;
+        }
         const struct check_row row = row_of_check(&d->arena, m, &m->program->apparatus[i]);
         (void)doc_row(d, t, &row);
     }

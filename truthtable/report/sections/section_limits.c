@@ -140,32 +140,47 @@ static void add_power(struct doc *d, const struct report_model *m, struct doc_li
     }
 }
 
-/* Checks on record as held. */
-static size_t count_held(const struct report_model *m)
+struct check_counts {
+    size_t n;
+    size_t held;   /* on record as held, the second run too where there is one */
+    size_t single; /* without a second run on record */
+};
+
+/* Counts declarations; each is two entries of the program, the second runs last. */
+static struct check_counts count_checks(const struct report_model *m)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < m->program->n_apparatus; i++) {
-        const cJSON *check = report_check(m, m->program->apparatus[i].name);
-        n += cJSON_IsTrue(member(check, "holds")) ? 1 : 0;
+    const struct plan_program *p = m->program;
+    struct check_counts c = {0};
+    for (size_t i = 0; i < p->n_apparatus; i++) {
+        const size_t first = p->apparatus[i].first;
+        if (first == INDEX_NONE) {
+            c.n++;
+            continue;
+        }
+        const bool again = report_check_is_shown(m, i);
+        const bool holds = cJSON_IsTrue(member(report_check(m, p->apparatus[first].name), "holds"));
+        c.held += holds &&
+                  (!again || cJSON_IsTrue(member(report_check(m, p->apparatus[i].name), "holds")));
+        c.single += holds && !again;
     }
-    return n;
+    return c;
 }
 
 /* A fault of the apparatus that shifts every score alike shows in nothing but this. */
 static void add_apparatus(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     struct arena *a = &d->arena;
-    const size_t n = m->program->n_apparatus;
+    const struct check_counts c = count_checks(m);
     const char *gone = report_apparatus_gone_words(a, m, NULL);
     const char *amended = report_apparatus_amended(a, m);
-    if (gone != NULL && n == 0) {
+    if (gone != NULL && c.n == 0) {
         doc_point(d, list,
                   "No reference measurement of the apparatus supports these scores. "
                   "%s So " WOULD_NOT_SHOW,
                   gone);
         return;
     }
-    if (n == 0) {
+    if (c.n == 0) {
         doc_point(
             d, list,
             "No reference measurement of the apparatus was declared: a fault that shifts every "
@@ -181,11 +196,15 @@ static void add_apparatus(struct doc *d, const struct report_model *m, struct do
                   "that it holds was not laid down in advance. %s",
                   amended);
     }
-    const size_t n_held = count_held(m);
-    if (n_held < n) {
+    if (c.held < c.n) {
         doc_point(d, list, "%s declared, %zu of them on record as held: " WOULD_NOT_SHOW,
-                  fmt_plural(a, (int64_t)n, "apparatus check was", "apparatus checks were"),
-                  n_held);
+                  fmt_plural(a, (int64_t)c.n, "apparatus check was", "apparatus checks were"),
+                  c.held);
+    }
+    if (c.single > 0) {
+        doc_point(d, list,
+                  "The apparatus checks were not run again after the last evaluation: a change of "
+                  "the apparatus during the campaign would not show.");
     }
 }
 

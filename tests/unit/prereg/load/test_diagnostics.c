@@ -507,7 +507,7 @@ static const struct {
      "[apparatus.r]\n"
      "stage = \"train\"\n"
      "model = \"m\"\n"
-     "expect = { metric = \"score.acc\", value = 1, within = -1 }\n"
+     "expect = { metric = \"score.acc\", value = 1, within = -1, again = -1 }\n"
      "[run]\n",
      "grid.toml:39:9: error: apparatus.r.stage: stage \"train\" comes after no stage: it has no "
      "input that a reference model could replace\n"
@@ -515,7 +515,8 @@ static const struct {
      "factor ($seed): a reference model has no cell\n"
      "grid.toml:41:21: error: apparatus.r.expect.metric: \"score.acc\" is not a metric of stage "
      "\"train\"\n"
-     "grid.toml:41:54: error: apparatus.r.expect.within: a tolerance is not negative\n"},
+     "grid.toml:41:54: error: apparatus.r.expect.within: a tolerance is not negative\n"
+     "grid.toml:41:66: error: apparatus.r.expect.again: a tolerance is not negative\n"},
     {"apparatus_share", "[run]\n",
      "[apparatus.r]\n"
      "stage = \"score\"\n"

@@ -114,7 +114,10 @@ static void test_below_the_floor_rules(void **state)
     assert_int_equal(p->n_instruments, 4);
     assert_string_equal(p->instruments[2].kind, "mixed");
     assert_int_equal(p->n_forecasts, 2);
-    assert_int_equal(p->n_apparatus, 1);
+    assert_int_equal(p->n_apparatus, 2); /* and its second run */
+    assert_string_equal(p->apparatus[1].name, "reference@end");
+    assert_int_equal(p->apparatus[0].first, INDEX_NONE);
+    assert_int_equal(p->apparatus[1].first, 0);
     assert_true(p->exclusion_budget > 0.0999 && p->exclusion_budget < 0.1001);
     program_free(p);
 }
