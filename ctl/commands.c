@@ -180,6 +180,12 @@ const struct ctl_command ctl_commands[] = {
      "while scores are sealed. Needs no daemon. (docs/rerun.md)",
      CTL_JSON | CTL_PROGRAM | CTL_RERUN | CTL_OUT, 1, 1, cmd_rerun},
     /* over all programs */
+    {"apparatus", "", "what the apparatus checks of all programs scored",
+     "Over all programs of the state folder, by time: which check, before the first evaluation or\n"
+     "after the last, its score, what was expected, whether it holds, the worker's digest and the\n"
+     "machine. Reads files only, whether a daemon runs or not; a program whose files do not say\n"
+     "what its journal says is named (exit 3). (docs/apparatus.md)",
+     CTL_JSON | CTL_HOST, 0, 0, cmd_apparatus},
     {"calibration", "[FOLDER…]", "a lab's outcomes against its priors",
      "Over all programs of the state folder, and the imported ones given: priors against outcomes\n"
      "(bits, Brier), and forecasts by their confidence. Reads files only; a verdict that is not\n"

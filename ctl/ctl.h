@@ -150,6 +150,7 @@ int cmd_export(const struct ctl_options *o, enum exit_code *code, struct err *er
 int cmd_verify(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_sign(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_import(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_apparatus(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_calibration(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_replay(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_amend(const struct ctl_options *o, enum exit_code *code, struct err *err);

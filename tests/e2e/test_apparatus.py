@@ -2,6 +2,7 @@
 """The apparatus check: a reference model must score what was locked before any counted evaluation starts; what fails
 pauses the program and says what was expected and what came."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -371,6 +372,33 @@ def test_tolerance(place):
     receipt = place.ctl_json("export", "checked", "--out", place.path("receipt"))["folder"]
     expect("apparatus.reference: score.acc 0.7 before the first evaluation, and 0.705 after the last" in place.ctl("verify", receipt).stdout,
            "verify does not say both scores")
+    check_ledger(place)
+
+
+def check_ledger(place):
+    """Both runs with worker and machine, the same with a daemon and without one; an edited result is named."""
+    answer = place.ctl_json("apparatus")
+    worker = hashlib.sha256(open(place.path("checked/apparatus_worker.py"), "rb").read()).hexdigest()
+    equal([(e["program"], e["check"], e["run"], e["attempt"], e["score"], e["expected"], e["within"], e["again"], e["first"], e["holds"],
+            e["worker"], e["host"]) for e in answer["checks"]],
+          [("checked", "reference", "before", 1, 0.7, 0.7, 0.01, None, None, True, worker, os.uname().nodename),
+           ("checked", "reference", "after", 1, 0.705, 0.7, 0.01, 0.005, 0.7, True, worker, os.uname().nodename)], "the ledger")
+    expect(answer["checks"][0]["time"] < answer["checks"][1]["time"] and not answer["faults"], f"times and faults: {answer}")
+    table = place.ctl("apparatus").stdout.splitlines()
+    expect(len(table) == 3 and "0.7 +- 0.01" in table[2] and worker[:8] in table[2], f"the table: {table}")
+    place.kill_daemon()
+    equal(place.ctl_json("apparatus"), answer, "the ledger without a daemon")
+    folder = os.path.join(place.program_folder(), "apparatus", "reference@end")
+    (attempt,) = [n for n in os.listdir(folder) if n != "result.json"]
+    result = os.path.join(folder, attempt, "result.json")
+    with open(result, encoding="utf-8") as f:
+        text = f.read()
+    os.chmod(result, 0o644)
+    with open(result, "w", encoding="utf-8") as f:
+        f.write(text.replace("0.705", "0.7"))
+    told = place.ctl_json("apparatus", wanted=LOCK)
+    equal(([e["run"] for e in told["checks"]], [f["why"] for f in told["faults"]]),
+          (["before"], ["apparatus/reference@end: attempt 1: its files do not say what the journal says"]), "an edited result")
 
 
 def test_clock(place):
