@@ -363,6 +363,26 @@ def test_differs(place):
     rebuild(place)
 
 
+def test_not_made_again(place):
+    """A second run that cannot be made shows nothing of the apparatus: a pause, a resume that repeats it, or given up: VOID."""
+    place.write("hold.shift", "none")
+    program(place, 0.7)
+    place.wait_for(lambda: place.status()[0]["paused_by"] == "apparatus", 30, "the program is paused")
+    status = place.status()[0]
+    equal((status["state"], status["verdict"]), ("paused", None), "what status says")
+    expect("apparatus.reference@end could not be made (user_error)" in status["paused_why"], f"the reason: {status['paused_why']}")
+    place.ctl("resume", "checked")
+    place.wait_for(lambda: place.ctl_json("explain", CHECK + "@end")["attempts"] == 2 and
+                   place.status()[0]["paused_by"] == "apparatus", 30, "it is made again")
+    place.ctl("cancel", "--all")
+    place.wait_finished(60)
+    verdict = json.loads(place.verdict_bytes())
+    equal((verdict["outcome"], verdict["why"]),
+          ("VOID", "apparatus check reference was not run again after the last evaluation (stopped)"), "the verdict")
+    receipt = place.ctl_json("export", "checked", "--out", place.path("receipt"))["folder"]
+    place.ctl("verify", receipt)
+
+
 def test_tolerance(place):
     """What the program allows between the two scores is no difference, and a receipt bears out both."""
     place.write("hold.shift", "0.005")
@@ -419,4 +439,4 @@ def test_clock(place):
     equal(place.status(), [], "programs of the daemon")
 
 
-lab.main(test_clock, test_differs, test_tolerance, test_amended, test_amended_while_it_runs, test_holds, test_daemon_killed, test_fails, test_fails_and_is_cancelled, test_negative_zero, test_not_measured, test_model_changed)
+lab.main(test_clock, test_differs, test_not_made_again, test_tolerance, test_amended, test_amended_while_it_runs, test_holds, test_daemon_killed, test_fails, test_fails_and_is_cancelled, test_negative_zero, test_not_measured, test_model_changed)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Quick worker of apparatus programs. Trains by writing one number; scores whatever folder it is given by that number,
-and goes on while the file of its parameter `hold` is there. What HOLD.shift has is added to the score of a second run."""
+and goes on while the file of its parameter `hold` is there. What HOLD.shift has is added to the score of a second run;
+"none" ends it."""
 
 import hashlib
 import json
@@ -33,7 +34,10 @@ else:
         skill = json.load(f)["skill"]
     if "@end" in os.environ["PREREG_TASK"] and os.path.exists(params["hold"] + ".shift"):
         with open(params["hold"] + ".shift", encoding="utf-8") as f:
-            skill += float(f.read())  # an evaluator that has changed since
+            shift = f.read()
+        if shift == "none":
+            sys.exit(64)  # an evaluator that is gone
+        skill += float(shift)  # one that has changed since
     score = {"value": skill, "n": 100} if skill is not None else {"value": None, "why": "it says nothing"}
     result["metrics"] = {"acc": score}
 with open("result.tmp", "w", encoding="utf-8") as f:
