@@ -8,7 +8,7 @@ import os
 import statistics
 
 from lib import lab
-from lib.lab import OK, equal, expect
+from lib.lab import INVALID, OK, equal, expect
 
 MIX = {"tales": 0.75, "sums": 0.25}
 GRID = """[program]
@@ -131,4 +131,27 @@ def test_gap_by_source(place):
         near(shown[name], gap(found, f"val_loss:{name}")[0], f"the report's gap of {name}")
 
 
-lab.main(test_gap_by_source)
+def test_text_of_its_own(place):
+    """The text's loss is the metric, its bytes are pinned, and a source that is trained on has no loss of its own."""
+    texts(place)
+    place.write("unseen.txt", "A book that no model has read.\n" * 40)
+    own = GRID.replace("mix = { tales", 'validation = "unseen"\nmix = { tales').replace(
+        'sums = "sums.jsonl"\n', 'sums = "sums.jsonl"\nunseen = "unseen.txt"\n')
+    refused = place.ctl("check", place.write("grid.toml", own), wanted=INVALID)
+    expect('no metric "val_loss:tales"' in refused.stderr, f"the missing metric is named: {refused.stderr}")
+    own = own[:own.index("[instrument.connector]")] + own[own.index("[run]"):]
+    own = own.replace('tales = { metric = "train.val_loss:tales", better = "lower", counted = false }\n', "").replace(
+        "train.val_loss:sums", "train.val_loss:unseen").replace('levels = [1, 2, 3]', 'levels = [1]')
+    grid = place.write("grid.toml", own)
+    place.ctl("lock", grid)
+    place.must(OK, "preregd", "submit", grid, "--wait")
+    cell = os.path.join(place.program_folder(), "cells", "arch=wide,seed=1", "train", "result.json")
+    with open(cell, encoding="utf-8") as f:
+        result = json.load(f)
+    near(result["metrics"]["val_loss"]["value"], result["metrics"]["val_loss:unseen"]["value"], "the whole is the text")
+    equal(sorted(result["read"]), ["sums", "tales", "unseen"], "what was read")
+    with open(grid + ".lock", encoding="utf-8") as f:
+        expect("unseen" in json.dumps(json.load(f)), "the text is pinned")
+
+
+lab.main(test_gap_by_source, test_text_of_its_own)

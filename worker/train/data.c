@@ -1,6 +1,7 @@
 /*
  * Reads each source into one corpus (worker/data), cuts it into held-out and training documents,
- * and keeps two flat token streams per source. Which sequence a slot gets is worker/data/order.h's
+ * and keeps two flat token streams per source. A validation text is a source that is held out
+ * whole. Which sequence a slot gets is worker/data/order.h's
  * answer; this file only knows where the tokens are.
  */
 #include "worker/train/data.h"
@@ -27,20 +28,29 @@ static void stream_add(struct token_stream *s, const uint32_t *ids,
     s->n_documents++;
 }
 
-/* Copies documents into the two streams, in their order; `hash` of the text decides. */
-static int split(const struct corpus *c, double fraction, struct train_source *src, struct err *err)
+/* What of a source is held out. */
+enum holdout { HOLDOUT_FRACTION, HOLDOUT_NONE, HOLDOUT_ALL };
+
+static bool is_held(const struct shard_document *doc, enum holdout how, uint64_t limit)
 {
-    uint64_t limit = order_holdout_limit(c, fraction);
+    return how == HOLDOUT_ALL || (how == HOLDOUT_FRACTION && doc->hash <= limit);
+}
+
+/* Copies documents into the two streams, in their order; `hash` of the text decides. */
+static int split(const struct corpus *c, enum holdout how, double fraction,
+                 struct train_source *src, struct err *err)
+{
+    uint64_t limit = how == HOLDOUT_FRACTION ? order_holdout_limit(c, fraction) : 0;
     size_t n_val = 0, at = 0;
 
     for (size_t i = 0; i < c->n_documents; i++)
-        if (c->documents[i].hash <= limit)
+        if (is_held(&c->documents[i], how, limit))
             n_val += c->documents[i].n_tokens;
     int rc = stream_init(&src->val, n_val, err);
     if (rc == 0)
         rc = stream_init(&src->train, c->n_tokens - n_val, err);
     for (size_t i = 0; rc == 0 && i < c->n_documents; i++) {
-        bool held = c->documents[i].hash <= limit;
+        bool held = is_held(&c->documents[i], how, limit);
         stream_add(held ? &src->val : &src->train, c->tokens + at, &c->documents[i]);
         at += c->documents[i].n_tokens;
     }
@@ -48,28 +58,52 @@ static int split(const struct corpus *c, double fraction, struct train_source *s
 }
 
 /* Verified against the locked digest before it is read. */
-static int load_source(const struct worker_task *task, const struct train_options *opt,
-                       const struct tokenizer *tok, struct train_source *src, struct err *err)
+static int read_source(const struct worker_task *task, const struct tokenizer *tok,
+                       enum holdout how, double fraction, struct train_source *src, struct err *err)
 {
     struct task_data entry;
     struct corpus corpus;
-    size_t context = (size_t)opt->model.context;
 
     corpus_init(&corpus);
     int rc = task_find_data(task, src->name, &entry, err);
     if (rc == 0 && (rc = task_verify_data(&entry, &src->read, err)) == 0 &&
         (rc = source_read(entry.path, tok, &corpus, err)) == 0)
-        rc = split(&corpus, opt->val_fraction, src, err);
+        rc = split(&corpus, how, fraction, src, err);
     corpus_release(&corpus);
+    return rc;
+}
+
+static int load_source(const struct worker_task *task, const struct train_options *opt,
+                       const struct tokenizer *tok, struct train_source *src, struct err *err)
+{
+    enum holdout how = opt->validation == NULL ? HOLDOUT_FRACTION : HOLDOUT_NONE;
+    size_t context = (size_t)opt->model.context;
+
+    int rc = read_source(task, tok, how, opt->val_fraction, src, err);
     if (rc < 0)
         return rc;
     if (src->train.n < 2 * context)
         return err_set(err, ERR_SYNTAX, "data \"%s\": %zu training tokens, the context needs %zu",
                        src->name, src->train.n, 2 * context);
-    if (src->val.n < 2)
+    if (how == HOLDOUT_FRACTION && src->val.n < 2)
         return err_set(err, ERR_SYNTAX, "data \"%s\": nothing is held out", src->name);
     src->n_windows = order_windows(src->train.n, context);
     return 0;
+}
+
+static int load_validation(const struct worker_task *task, const struct train_options *opt,
+                           struct train_data *data, struct err *err)
+{
+    struct train_source *src = &data->validation;
+
+    if (opt->validation == NULL)
+        return 0;
+    src->name = opt->validation;
+    src->weight = 1.0;
+    int rc = read_source(task, data->tokenizer, HOLDOUT_ALL, 0.0, src, err);
+    if (rc == 0 && src->val.n < 2)
+        rc = err_set(err, ERR_SYNTAX, "data \"%s\": no text to validate on", src->name);
+    return rc;
 }
 
 /* Parts of MIX_BLOCK by largest remainder; ties to the earlier source. */
@@ -160,7 +194,7 @@ int train_data_load(const struct worker_task *task, const struct train_options *
             return rc;
     }
     share_block(data);
-    return 0;
+    return load_validation(task, opt, data, err);
 }
 
 void train_data_release(struct train_data *data)
@@ -169,6 +203,8 @@ void train_data_release(struct train_data *data)
         free(data->sources[i].train.ids);
         free(data->sources[i].val.ids);
     }
+    free(data->validation.train.ids);
+    free(data->validation.val.ids);
     tokenizer_free(data->tokenizer);
     *data = (struct train_data){0};
 }

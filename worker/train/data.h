@@ -3,7 +3,8 @@
  *
  * A document is held out when its hash / 2^64 is under val_fraction; of a source where that leaves
  * none, the document with the smallest hash is. So the split depends on the text alone: not on
- * seed, tokenizer or order of files.
+ * seed, tokenizer or order of files. With a validation text of its own (options.h), every document
+ * of the sources is trained on and every one of that text is held out.
  *
  * Order: training sequence number `slot` (step x sequences a step + index) is a function of the
  * seed and slot alone. Slots come in blocks of MIX_BLOCK, in which each source has its exact share,
@@ -45,7 +46,8 @@ struct train_data {
     struct digest tokenizer_read; /* of the file or folder at its path; zero: "bytes" */
     struct train_source sources[MIX_MAX];
     size_t n_sources;
-    struct digest init; /* of the model that the run starts from; zero: none */
+    struct train_source validation; /* a text of its own, all of it in `val`; name NULL: none */
+    struct digest init;             /* of the model that the run starts from; zero: none */
     uint64_t seed;
     size_t context;
 };
@@ -61,6 +63,18 @@ struct tokenizer *train_data_tokenizer(const struct worker_task *task,
                                        const struct train_options *opt,
                                        struct param_faults *faults);
 void train_data_release(struct train_data *data);
+
+/* What a validation measures, part by part, as train_options_validated() names it. */
+static inline size_t train_data_n_validated(const struct train_data *data)
+{
+    return data->validation.name != NULL ? 1 : data->n_sources;
+}
+
+static inline const struct train_source *train_data_validated(const struct train_data *data,
+                                                              size_t i)
+{
+    return data->validation.name != NULL ? &data->validation : &data->sources[i];
+}
 
 /* The context tokens of training sequence `slot` and what follows each. */
 void train_data_sequence(const struct train_data *data, uint64_t slot, uint32_t *tokens,

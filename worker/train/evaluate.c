@@ -100,8 +100,8 @@ int evaluate_run(struct trainer *t, struct train_evaluation *out, struct err *er
     double variance = 0.0;
 
     out->whole = (struct val_loss){0};
-    for (size_t i = 0; i < t->data->n_sources; i++) {
-        const struct train_source *src = &t->data->sources[i];
+    for (size_t i = 0; i < train_data_n_validated(t->data); i++) {
+        const struct train_source *src = train_data_validated(t->data, i);
         struct val_loss *part = &out->source[i];
         int rc = evaluate_source(t, src, part, err);
         if (rc < 0)

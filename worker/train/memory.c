@@ -37,22 +37,30 @@ static int count_file(void *ctx, const char *path, int64_t size, struct err *err
     return 0;
 }
 
+/* A file that cannot be inspected counts nothing. */
+static void count_data(const struct worker_task *task, const char *name, struct token_count *c)
+{
+    struct task_data entry;
+    struct err ignored;
+
+    if (task_find_data(task, name, &entry, &ignored) == 0)
+        (void)!source_each_file(entry.path, count_file, c, &ignored);
+}
+
 double memory_corpus_of_files(const struct worker_task *task, const struct train_options *opt)
 {
     struct token_count c = {.bytes = strcmp(opt->tokenizer, TOKENIZER_BYTES) == 0};
 
-    for (size_t i = 0; i < opt->n_mix; i++) {
-        struct task_data entry;
-        struct err ignored;
-        if (task_find_data(task, opt->mix[i].name, &entry, &ignored) == 0)
-            (void)!source_each_file(entry.path, count_file, &c, &ignored);
-    }
+    for (size_t i = 0; i < opt->n_mix; i++)
+        count_data(task, opt->mix[i].name, &c);
+    if (opt->validation != NULL)
+        count_data(task, opt->validation, &c);
     return c.tokens * sizeof(uint32_t);
 }
 
 double memory_corpus_of_data(const struct train_data *data)
 {
-    double tokens = 0.0;
+    double tokens = (double)data->validation.val.n;
 
     for (size_t i = 0; i < data->n_sources; i++)
         tokens += (double)data->sources[i].train.n + (double)data->sources[i].val.n;

@@ -282,12 +282,32 @@ enum product_kind train_options_products(const struct worker_task *task)
     return PRODUCTS_FIXED;
 }
 
+/* validation = "name": a text of its own, and nothing of the sources is held out. */
+static void read_validation(struct params *p, const struct worker_task *task,
+                            struct train_options *opt)
+{
+    opt->val_fraction = params_number(p, "val_fraction", 1e-6, 0.5, 0.05);
+    opt->validation = params_string(p, "validation", NULL);
+    if (opt->validation == NULL)
+        return;
+    check_source(p, task, "validation", opt->validation);
+    for (size_t i = 0; i < opt->n_mix; i++)
+        if (strcmp(opt->mix[i].name, opt->validation) == 0)
+            params_fault(p, "validation",
+                         "\"%.60s\" is trained on: its loss would not be one of "
+                         "unseen text",
+                         opt->validation);
+    if (params_has(p, "val_fraction"))
+        params_fault(p, "val_fraction",
+                     "does not go with validation: nothing of the sources is held out then");
+    opt->val_fraction = 0.0;
+}
+
 static void read_evaluation(struct params *p, struct train_options *opt)
 {
     opt->has_target = params_has(p, "target_loss");
     opt->target_loss = params_number(p, "target_loss", 0.0, 1e6, 0.0);
     opt->stop_at_target = params_bool(p, "stop_at_target", false);
-    opt->val_fraction = params_number(p, "val_fraction", 1e-6, 0.5, 0.05);
     opt->val_tokens = params_int(p, "val_tokens", 1, TOKENS_MAX, 65536);
     opt->eval_every = params_int(p, "eval_every", 0, TOKENS_MAX, 0);
     opt->val_curve = opt->eval_every > 0;
@@ -361,7 +381,7 @@ size_t train_options_snapshots(const struct train_options *opt)
     return n;
 }
 
-/* Evaluations, each a forward pass over every source's held-out tokens, and the steps. */
+/* Evaluations, each a forward pass over every part of the validation, and the steps. */
 double train_options_work(const struct train_options *opt)
 {
     double evaluations = 1.0 + (double)opt->n_marks;
@@ -370,7 +390,8 @@ double train_options_work(const struct train_options *opt)
     if (opt->eval_every > 0)
         evaluations += (double)(steps / opt->eval_every);
     return (double)steps * (double)opt->batch_tokens +
-           evaluations * (double)opt->n_mix * (double)opt->val_tokens / BACKWARD_FACTOR;
+           evaluations * (double)train_options_n_validated(opt) * (double)opt->val_tokens /
+               BACKWARD_FACTOR;
 }
 
 /* Of `preregctl try`: fewer steps, and less to evaluate; its scores are thrown away. */
@@ -423,6 +444,7 @@ void train_options_read(const struct worker_task *task, struct train_options *op
     read_init(&p, task, opt);
     read_optimiser(&p, opt);
     read_router(&p, opt);
+    read_validation(&p, task, opt);
     read_evaluation(&p, opt);
     match_read(&p, task, opt);
     refuse_foreign(&p);

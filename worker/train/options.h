@@ -69,10 +69,12 @@ struct train_options {
     bool has_target;
     double target_loss;
     bool stop_at_target;
-    double val_fraction; /* of documents, by hash */
-    int64_t val_tokens;  /* at most this many per source */
-    int64_t eval_every;  /* steps; 0: at marks and the end only */
-    bool val_curve;      /* eval_every was given: the evaluations are reported as a curve */
+    const char *validation; /* the name of the task's data that losses are measured on; NULL: on
+                               what is held out of each source */
+    double val_fraction;    /* of documents, by hash; 0 with a validation text */
+    int64_t val_tokens;     /* at most this many per source */
+    int64_t eval_every;     /* steps; 0: at marks and the end only */
+    bool val_curve;         /* eval_every was given: the evaluations are reported as a curve */
     enum product_kind products;
     enum product_precision precision;
     bool resume_any_core;
@@ -89,6 +91,17 @@ void train_options_read(const struct worker_task *task, struct train_options *op
 /* The parameter `products` alone, before the rest is checked: what is not a known name counts as
  * the default. */
 enum product_kind train_options_products(const struct worker_task *task);
+
+/* What a validation measures, part by part: the sources of the mix, or one text of its own. */
+static inline size_t train_options_n_validated(const struct train_options *opt)
+{
+    return opt->validation != NULL ? 1 : opt->n_mix;
+}
+
+static inline const char *train_options_validated(const struct train_options *opt, size_t i)
+{
+    return opt->validation != NULL ? opt->validation : opt->mix[i].name;
+}
 
 /* How many of the marks are snapshots. */
 size_t train_options_snapshots(const struct train_options *opt);

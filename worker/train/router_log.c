@@ -42,23 +42,27 @@ static float *sample_at(const struct router_log *log, int64_t step)
     return log->values + index * log->layers * per_layer(log);
 }
 
-/* Sequences from the start of every source in turn, as long as the shortest source allows. */
+/* Sequences from the start of every part of the validation in turn, as long as the shortest part
+ * allows. */
 static void choose_probe(struct router_log *log, const struct train_options *opt,
                          const struct train_data *data)
 {
     size_t length = (size_t)opt->model.context;
+    const size_t n_parts = train_data_n_validated(data);
 
     length = length < ROUTER_PROBE_TOKENS ? length : ROUTER_PROBE_TOKENS;
-    for (size_t i = 0; i < data->n_sources; i++)
-        length = data->sources[i].val.n < length ? data->sources[i].val.n : length;
-    if (data->n_sources == 0 || length == 0)
+    for (size_t i = 0; i < n_parts; i++) {
+        size_t n = train_data_validated(data, i)->val.n;
+        length = n < length ? n : length;
+    }
+    if (n_parts == 0 || length == 0)
         return;
     size_t n = ROUTER_PROBE_TOKENS / length;
     n = n < (size_t)opt->micro_batch ? n : (size_t)opt->micro_batch;
     log->tokens = xcalloc(n * length, sizeof(*log->tokens));
     for (size_t i = 0; i < n; i++) {
-        const struct token_stream *val = &data->sources[i % data->n_sources].val;
-        size_t start = i / data->n_sources * length % (val->n - length + 1);
+        const struct token_stream *val = &train_data_validated(data, i % n_parts)->val;
+        size_t start = i / n_parts * length % (val->n - length + 1);
         memcpy(log->tokens + i * length, val->ids + start, length * sizeof(*log->tokens));
     }
     log->probe_batch = n;

@@ -186,8 +186,9 @@ static void say_validation(struct training_attempt *a)
     char name[METRIC_NAME_SIZE];
 
     events_point(&a->events, a->last_step, "val_loss", a->last.whole.loss);
-    for (size_t i = 0; i < a->data.n_sources && a->data.n_sources > 1; i++) {
-        train_result_source_name("val_loss", a->data.sources[i].name, name);
+    const size_t n = train_data_n_validated(&a->data);
+    for (size_t i = 0; i < n && n > 1; i++) {
+        train_result_source_name("val_loss", train_data_validated(&a->data, i)->name, name);
         events_point(&a->events, a->last_step, name, a->last.source[i].loss);
     }
 }

@@ -45,8 +45,8 @@ static void add_mark(const struct train_options *opt, double mark,
 {
     char name[METRIC_NAME_SIZE];
 
-    for (size_t i = 0; i <= opt->n_mix; i++) {
-        const char *source = i == 0 ? NULL : opt->mix[i - 1].name;
+    for (size_t i = 0; i <= train_options_n_validated(opt); i++) {
+        const char *source = i == 0 ? NULL : train_options_validated(opt, i - 1);
         mark_name("val_loss", source, mark, name);
         add(ctx, name);
         mark_name("val_bits_per_byte", source, mark, name);
@@ -66,10 +66,11 @@ void train_result_metric_names(const struct train_options *opt,
     add(ctx, "val_loss");
     add(ctx, "val_bits_per_byte");
     add(ctx, "train_loss");
-    for (size_t i = 0; i < opt->n_mix; i++) {
-        train_result_source_name("val_loss", opt->mix[i].name, name);
+    for (size_t i = 0; i < train_options_n_validated(opt); i++) {
+        const char *source = train_options_validated(opt, i);
+        train_result_source_name("val_loss", source, name);
         add(ctx, name);
-        train_result_source_name("val_bits_per_byte", opt->mix[i].name, name);
+        train_result_source_name("val_bits_per_byte", source, name);
         add(ctx, name);
     }
     add(ctx, "best_val_loss");
@@ -112,8 +113,8 @@ static void put_evaluation(const struct trainer *t, const struct train_evaluatio
     double bits = 0.0, variance = 0.0;
 
     put_value("val_loss", NULL, mark, &e->whole, r);
-    for (size_t i = 0; i < t->data->n_sources; i++) {
-        const struct train_source *src = &t->data->sources[i];
+    for (size_t i = 0; i < train_data_n_validated(t->data); i++) {
+        const struct train_source *src = train_data_validated(t->data, i);
         const struct val_loss *part = &e->source[i];
         struct val_loss b = {.loss = evaluate_bits_per_byte(src, part->loss),
                              .se = evaluate_bits_per_byte(src, part->se),
@@ -346,6 +347,8 @@ int train_result_write(const struct trainer *t, const struct train_evaluation *l
     put_facts(t, &r);
     for (size_t i = 0; i < t->data->n_sources; i++)
         result_read(&r, t->data->sources[i].name, &t->data->sources[i].read);
+    if (t->data->validation.name != NULL)
+        result_read(&r, t->data->validation.name, &t->data->validation.read);
     if (t->opt->init != NULL)
         result_read(&r, t->opt->init, &t->data->init);
     if (t->opt->init_run != NULL)

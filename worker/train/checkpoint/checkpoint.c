@@ -37,6 +37,10 @@ struct digest checkpoint_key(const struct worker_task *task, const struct train_
         digest_hex(&data->sources[i].read, hex);
         strbuf_addf(&text, "\n%s %s", hex, data->sources[i].name);
     }
+    if (data->validation.name != NULL) {
+        digest_hex(&data->validation.read, hex);
+        strbuf_addf(&text, "\nvalidation %s", hex);
+    }
     if (!digest_is_zero(&data->tokenizer_read)) {
         digest_hex(&data->tokenizer_read, hex);
         strbuf_addf(&text, "\ntokenizer %s", hex);

@@ -38,7 +38,7 @@ static cJSON *put_marks(const struct trainer *t)
         cJSON *m = json_object();
         json_put_number(m, "at", t->opt->marks[i]);
         put_loss(&t->marks[i].whole, m);
-        json_put(m, "sources", put_sources(&t->marks[i], t->opt->n_mix));
+        json_put(m, "sources", put_sources(&t->marks[i], train_options_n_validated(t->opt)));
         if (!digest_is_zero(&t->snapshots[i])) {
             digest_hex(&t->snapshots[i], hex);
             json_put_string(m, "snapshot", hex);
@@ -89,7 +89,7 @@ static int get_mark(const cJSON *m, struct trainer *t, size_t mark, struct err *
     int rc = get_loss(m, &t->marks[mark].whole, err);
     if (rc == 0)
         rc = json_get_array(m, "sources", &sources, err);
-    if (rc == 0 && (size_t)cJSON_GetArraySize(sources) != t->opt->n_mix)
+    if (rc == 0 && (size_t)cJSON_GetArraySize(sources) != train_options_n_validated(t->opt))
         rc = err_set(err, ERR_CORRUPT, "marks are of other sources");
     for (s = rc == 0 ? sources->child : NULL; rc == 0 && s != NULL; s = s->next)
         rc = get_loss(s, &t->marks[mark].source[i++], err);

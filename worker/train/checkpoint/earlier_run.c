@@ -56,6 +56,8 @@ cJSON *earlier_run_identity(const struct worker_task *task, const struct train_o
     digests = json_object();
     for (size_t i = 0; i < data->n_sources; i++)
         put_digest(digests, data->sources[i].name, &data->sources[i].read);
+    if (data->validation.name != NULL)
+        put_digest(digests, data->validation.name, &data->validation.read);
     if (!digest_is_zero(&data->tokenizer_read))
         put_digest(digests, opt->tokenizer, &data->tokenizer_read);
     json_put(obj, CHECKPOINT_RUN_DATA, digests);

@@ -11,6 +11,7 @@
 #include "worker/data/shard.h"
 #include "worker/data/source.h"
 #include "worker/train/data.h"
+#include "worker/train/memory.h"
 
 static char *write_text(const char *name, const char *text, size_t len)
 {
@@ -297,7 +298,7 @@ struct loaded {
     struct train_data data;
 };
 
-static void load(struct loaded *l, uint64_t seed)
+static void load_with(struct loaded *l, uint64_t seed, const char *validation)
 {
     struct err err = {0};
     struct strbuf text = STRBUF_INIT;
@@ -316,6 +317,12 @@ static void load(struct loaded *l, uint64_t seed)
                                  .n_mix = 2,
                                  .seed = seed,
                                  .val_fraction = 0.1}};
+    if (validation != NULL) { /* b alone is read as one */
+        l->opt.validation = validation;
+        l->opt.n_mix = 1;
+        l->opt.mix[0].weight = 1.0;
+        l->opt.val_fraction = 0.0;
+    }
     strbuf_addf(&text, "{\"a\":{\"path\":\"%s\"},\"b\":{\"path\":\"%s\"}}", a, b);
     assert_int_equal(json_parse(text.buf, text.len, &l->task.json, &err), 0);
     l->task.data = l->task.json;
@@ -324,6 +331,11 @@ static void load(struct loaded *l, uint64_t seed)
     strbuf_release(&text);
     free(a);
     free(b);
+}
+
+static void load(struct loaded *l, uint64_t seed)
+{
+    load_with(l, seed, NULL);
 }
 
 static void unload(struct loaded *l)
@@ -350,6 +362,36 @@ static void test_split(void **state)
     }
     unload(&l);
     unload(&other);
+}
+
+/* All of the source is trained on, all of the other text is held out, and both are counted. */
+static void test_validation_text(void **state)
+{
+    (void)state;
+    struct loaded plain, l;
+
+    load(&plain, 1);
+    load_with(&l, 1, "b");
+    const struct train_source *a = &l.data.sources[0], *all = plain.data.sources;
+    assert_int_equal(l.data.n_sources, 1);
+    assert_int_equal(a->val.n, 0);
+    assert_int_equal(a->train.n_documents, WORDS);
+    assert_int_equal(a->train.n, all[0].train.n + all[0].val.n);
+    const struct train_source *b = train_data_validated(&l.data, 0);
+    assert_int_equal(train_data_n_validated(&l.data), 1);
+    assert_string_equal(b->name, "b");
+    assert_true(b->weight == 1.0);
+    assert_int_equal(b->train.n, 0);
+    assert_int_equal(b->val.n_documents, WORDS);
+    assert_int_equal(b->val.n, all[1].train.n + all[1].val.n);
+    assert_true(digest_equal(&b->read, &all[1].read));
+    assert_int_equal(train_data_n_validated(&plain.data), 2);
+    assert_ptr_equal(train_data_validated(&plain.data, 1), &all[1]);
+    assert_true(memory_corpus_of_data(&l.data) == memory_corpus_of_data(&plain.data));
+    assert_true(memory_corpus_of_files(&l.task, &l.opt) ==
+                memory_corpus_of_files(&plain.task, &plain.opt));
+    unload(&l);
+    unload(&plain);
 }
 
 static void test_order(void **state)
@@ -429,6 +471,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_bad_sources, scratch_enter, scratch_leave),
         cmocka_unit_test_setup_teardown(test_shard, scratch_enter, scratch_leave),
         cmocka_unit_test_setup_teardown(test_split, scratch_enter, scratch_leave),
+        cmocka_unit_test_setup_teardown(test_validation_text, scratch_enter, scratch_leave),
         cmocka_unit_test_setup_teardown(test_order, scratch_enter, scratch_leave),
         cmocka_unit_test_setup_teardown(test_epoch_covers_everything, scratch_enter, scratch_leave),
     };

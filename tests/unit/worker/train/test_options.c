@@ -103,6 +103,10 @@ static const struct {
     {"{'optimizer':'sgd','momentum':0,'nesterov':true}", "nesterov", "needs a momentum above 0"},
     {"{'optimizer':'muon','momentum':1}", "momentum", "not in"},
     {"{'optimizer':'muon','momentm':0.5}", "momentm", "did you mean \"momentum\""},
+    {"{'validation':'nothing'}", "validation", "not one of the program's data"},
+    {"{'validation':'a'}", "validation", "\"a\" is trained on"},
+    {"{'validation':'tok','val_fraction':0.1}", "val_fraction", "does not go with validation"},
+    {"{'validation':7}", "validation", "expected a string"},
     {"{'dropout':0.1}", "dropout", "use weight_decay"},
     {"{'weight_tying':true}", "weight_tying", "tie_embeddings"},
     {"{'marks':[0.5,0.2]}", "marks", "rising"},
@@ -579,6 +583,26 @@ static void test_describe(void **state)
     t = patched_task("{'experts':4,'top_k':1,'expert_ffn':8,'ffn':null,'renormalise':false}", NULL);
     out = describe(&t);
     assert_int_equal(cJSON_GetArraySize(json_member(out, "notes")), 0);
+    cJSON_Delete(out);
+
+    t = patched_task("{'validation':'tok','marks':[0.5]}", NULL);
+    out = describe(&t);
+    assert_int_equal(cJSON_GetArraySize(json_member(out, "errors")), 0);
+    metrics = json_member(out, "metrics");
+    static const char *const own[] = {"val_loss",
+                                      "val_bits_per_byte",
+                                      "train_loss",
+                                      "val_loss:tok",
+                                      "val_bits_per_byte:tok",
+                                      "best_val_loss",
+                                      "best_val_step",
+                                      "val_loss@0.5",
+                                      "val_bits_per_byte@0.5",
+                                      "val_loss:tok@0.5",
+                                      "val_bits_per_byte:tok@0.5"};
+    assert_int_equal(cJSON_GetArraySize(metrics), ARRAY_LEN(own));
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        assert_string_equal(cJSON_GetArrayItem(metrics, (int)i)->valuestring, own[i]);
     cJSON_Delete(out);
 
     t = patched_task("{'heads':3}", NULL);

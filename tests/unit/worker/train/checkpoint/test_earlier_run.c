@@ -69,17 +69,22 @@ static struct strbuf points_after(const char *folder, int after)
     return out;
 }
 
-static cJSON *metrics_of(const char *folder)
+static cJSON *member_of(const char *folder, const char *name)
 {
     struct strbuf text = fixture_file(folder, "result.json");
     struct err err = {0};
     cJSON *result = NULL;
 
     assert_int_equal(json_parse(text.buf, text.len, &result, &err), 0);
-    cJSON *metrics = json_copy(json_member(result, "metrics"));
+    cJSON *member = json_copy(json_member(result, name));
     cJSON_Delete(result);
     strbuf_release(&text);
-    return metrics;
+    return member;
+}
+
+static cJSON *metrics_of(const char *folder)
+{
+    return member_of(folder, "metrics");
 }
 
 static double value_of(const cJSON *metrics, const char *name)
@@ -251,6 +256,68 @@ static void test_other_bytes(void **state)
     free(run);
     free(weights);
     cJSON_Delete(params);
+}
+
+#define VALIDATED                                                                                  \
+    "{'layers':2,'width':32,'heads':2,'dense_layers':1,'ffn':32,'experts':8,'top_k':2,"            \
+    "'expert_ffn':8,'context':64,'batch_tokens':512,'lr':0.003,'seed':3,'mix':{'a':1},"            \
+    "'validation':'b','eval_every':20,'val_tokens':1024,"
+
+static void assert_model(const char *a, const char *b, bool same)
+{
+    struct strbuf x = fixture_file(a, "model/model.bin"), y = fixture_file(b, "model/model.bin");
+
+    assert_int_equal(x.len == y.len && memcmp(x.buf, y.buf, x.len) == 0, same);
+    strbuf_release(&x);
+    strbuf_release(&y);
+}
+
+/* Losses are those of the text, which is part of the run's identity and never of its weights. */
+static void test_validation_text(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    const char *whole = run_well(f, VALIDATED HORIZON("") ",'marks':[0.5]}");
+    cJSON *metrics = metrics_of(whole);
+
+    assert_true(value_of(metrics, "val_loss") == value_of(metrics, "val_loss:b"));
+    assert_true(value_of(metrics, "val_loss@0.5") == value_of(metrics, "val_loss:b@0.5"));
+    assert_null(json_member(metrics, "val_loss:a"));
+    cJSON *read = member_of(whole, "read");
+    assert_true(cJSON_IsString(json_member(read, "a")) && cJSON_IsString(json_member(read, "b")));
+    cJSON_Delete(read);
+
+    f->earlier = run_well(f, VALIDATED HORIZON(",'stop':0.3") "}");
+    const char *rest = VALIDATED HORIZON("") ",'marks':[0.5],'init':{'run':'earlier'}}";
+    assert_same_run(whole, run_well(f, rest), 30);
+
+    /* Another text: the same weights, other losses, and no run that goes on from this one. */
+    cJSON *params = fixture_params(VALIDATED HORIZON("") ",'marks':[0.5]}");
+    struct attempt_end end =
+        fixture_run_until(fixture_attempt(f, params, 0.0), "\"type\":\"checkpoint\"", 1, SIGTERM);
+    assert_true(end.code == 75 || end.code == 0);
+    attempt_end_release(&end);
+    assert_int_equal(
+        file_write_atomic(f->corpus_b, "a b c d e f g h i j k l m n o p\n", 32, 0644, &err), 0);
+    const char *other = fixture_attempt(f, params, 1e6);
+    end = fixture_run(other, 0, 0);
+    assert_int_equal(end.code, 0);
+    attempt_end_release(&end);
+    assert_true(fixture_events_count(other, "of another run") > 0);
+    assert_int_equal(fixture_events_count(other, "\"resumed\""), 0);
+    assert_model(whole, other, true);
+    cJSON *others = metrics_of(other);
+    assert_true(value_of(metrics, "val_loss") != value_of(others, "val_loss"));
+    cJSON_Delete(params);
+    params = fixture_params(rest);
+    fixture_forget(f);
+    end = fixture_run(fixture_attempt(f, params, 1e6), 0, 0);
+    assert_int_equal(end.code, 65);
+    assert_non_null(strstr(end.err.buf, "data \"b\" is not what the earlier run read"));
+    attempt_end_release(&end);
+    cJSON_Delete(params);
+    cJSON_Delete(metrics);
+    cJSON_Delete(others);
 }
 
 static void assert_same_file(const char *a, const char *name_a, const char *b, const char *name_b)
@@ -467,12 +534,19 @@ static void test_best_and_hits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        fixture_test(test_dense),         fixture_test(test_mixture),
-        fixture_test(test_killed),        fixture_test(test_muon_killed),
-        fixture_test(test_sgd_killed),    fixture_test(test_refusals),
-        fixture_test(test_other_bytes),   fixture_test(test_snapshots),
-        fixture_test(test_adopted),       fixture_test(test_damaged_snapshot),
-        fixture_test(test_half_snapshot), fixture_test(test_best_and_hits),
+        fixture_test(test_dense),
+        fixture_test(test_mixture),
+        fixture_test(test_killed),
+        fixture_test(test_muon_killed),
+        fixture_test(test_sgd_killed),
+        fixture_test(test_validation_text),
+        fixture_test(test_refusals),
+        fixture_test(test_other_bytes),
+        fixture_test(test_snapshots),
+        fixture_test(test_adopted),
+        fixture_test(test_damaged_snapshot),
+        fixture_test(test_half_snapshot),
+        fixture_test(test_best_and_hits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
