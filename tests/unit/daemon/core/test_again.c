@@ -188,12 +188,39 @@ static void test_grid_goes_on(void **state)
     driver_release(&d);
 }
 
+/* The same when the grid has ended again before the second run has. */
+static void test_grid_went_on(void **state)
+{
+    (void)state;
+    static const struct core_plan plan = {
+        .n_cells = 2, .n_stages = 2, .stages = STAGES, .apparatus = CHECKS, .n_apparatus = 2};
+    enum { TRAIN_1, SCORE_1, TRAIN_2, SCORE_2, CHECK, AGAIN };
+    struct driver d;
+    driver_init(&d, 1);
+    driver_add(&d, 1, &plan);
+    driver_at(&d, CORE_CANCEL, TRAIN_2, 0);
+    run(&d, CHECK, 1, RESULT_VALID);
+    run(&d, TRAIN_1, 1, RESULT_VALID);
+    run(&d, SCORE_1, 1, RESULT_VALID);
+    driver_at(&d, CORE_RETRY, TRAIN_2, 0);
+    assert_null(d.out.refusal);
+    driver_at(&d, CORE_CANCEL, TRAIN_2, 0);
+    run(&d, AGAIN, 1, RESULT_VALID);
+    assert_int_equal(driver_row(&d, AGAIN).state, TASK_READY);
+    d.now_ms += 60000;
+    driver_at(&d, CORE_TIMER, 0, 0);
+    assert_true(did(&d, ACT_START, AGAIN));
+    run(&d, AGAIN, 2, RESULT_VALID);
+    assert_int_equal(driver_row(&d, AGAIN).state, TASK_DONE);
+    driver_release(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_runs_after_the_grid), cmocka_unit_test(test_another_score_is_final),
         cmocka_unit_test(test_cannot_be_made),      cmocka_unit_test(test_nothing_to_guard),
-        cmocka_unit_test(test_grid_goes_on),
+        cmocka_unit_test(test_grid_goes_on),        cmocka_unit_test(test_grid_went_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
