@@ -1,8 +1,8 @@
 /*
  * Resolves names such as contrast.arch[mmlu].mean to indices of the program, one function per root.
  * A name that does not exist gets a message with the nearest existing one; lists of names are
- * searched through one view over the program's arrays (struct named). The names of facts are not
- * known before workers run, so they are numbered in order of first use.
+ * searched through one view over the program's arrays (struct cond_names). The names of facts are
+ * not known before workers run, so they are numbered in order of first use.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,22 +36,8 @@ const char *contrast_field_name(enum contrast_field f)
     return f < FIELD_NR ? field_names[f] : "?";
 }
 
-/* An array of n structs whose first member at `offset` is a name, seen as a list of names. */
-struct named {
-    const void *items;
-    size_t n;
-    size_t size;
-    size_t offset;
-};
-
-#define NAMED(array, count, type, member)                                                          \
-    (struct named)                                                                                 \
-    {                                                                                              \
-        (array), (count), sizeof(type), offsetof(type, member)                                     \
-    }
-
 /* The member is copied out, because `offset` is only known to the caller's type. */
-static const char *named_at(const struct named *list, size_t i)
+static const char *named_at(const struct cond_names *list, size_t i)
 {
     const char *item = (const char *)list->items + i * list->size + list->offset;
     const char *name;
@@ -59,18 +45,12 @@ static const char *named_at(const struct named *list, size_t i)
     return name;
 }
 
-/* Tokens are not terminated. */
-static bool token_equals(const struct token *t, const char *s)
-{
-    return strlen(s) == t->len && memcmp(s, t->start, t->len) == 0;
-}
-
 /* The index of the name in the list; INDEX_NONE after an error that suggests the nearest. */
 static size_t resolve(struct cond_parser *ps, const struct token *t, const char *what,
-                      const struct named *list)
+                      const struct cond_names *list)
 {
     for (size_t i = 0; i < list->n; i++) {
-        if (token_equals(t, named_at(list, i))) {
+        if (cond_token_is(t, named_at(list, i))) {
             return i;
         }
     }
@@ -83,8 +63,7 @@ static size_t resolve(struct cond_parser *ps, const struct token *t, const char 
     return INDEX_NONE;
 }
 
-/* Consumes a word and resolves it. */
-static size_t take_resolved(struct cond_parser *ps, const char *what, struct named list)
+size_t cond_take_name(struct cond_parser *ps, const char *what, struct cond_names list)
 {
     struct token t;
     return cond_take(ps, TOKEN_WORD, what, &t) ? resolve(ps, &t, what, &list) : INDEX_NONE;
@@ -95,7 +74,7 @@ static struct cond *parse_counter(struct cond_parser *ps, struct cond *c)
 {
     const struct plan_program *p = ps->program;
     c->index =
-        take_resolved(ps, "counter", NAMED(p->counters, p->n_counters, struct counter, name));
+        cond_take_name(ps, "counter", COND_NAMES(p->counters, p->n_counters, struct counter, name));
     return ps->failed ? NULL : c;
 }
 
@@ -134,7 +113,7 @@ static struct cond *parse_field(struct cond_parser *ps, struct cond *c)
         if (!field_fits((enum contrast_field)f, pooled)) {
             continue;
         }
-        if (token_equals(&t, field_names[f])) {
+        if (cond_token_is(&t, field_names[f])) {
             c->field = (enum contrast_field)f;
             return check_item_field(ps, c, &t);
         }
@@ -147,12 +126,12 @@ static struct cond *parse_field(struct cond_parser *ps, struct cond *c)
 static struct cond *parse_contrast(struct cond_parser *ps, struct cond *c)
 {
     const struct plan_program *p = ps->program;
-    c->index = take_resolved(ps, "contrast",
-                             NAMED(p->contrasts, p->n_contrasts, struct plan_contrast, name));
+    c->index = cond_take_name(ps, "contrast",
+                              COND_NAMES(p->contrasts, p->n_contrasts, struct plan_contrast, name));
     if (!ps->failed && token_is_char(&ps->tok, '[')) {
         cond_advance(ps);
-        c->measure = take_resolved(ps, "measure",
-                                   NAMED(p->measures, p->n_measures, struct plan_measure, name));
+        c->measure = cond_take_name(
+            ps, "measure", COND_NAMES(p->measures, p->n_measures, struct plan_measure, name));
         if (ps->failed || !cond_expect(ps, ']')) {
             return NULL;
         }
@@ -176,7 +155,7 @@ static char *unquoted(struct cond_parser *ps, const struct token *t)
 static struct cond *fail_level(struct cond_parser *ps, const struct token *t,
                                const struct plan_factor *f)
 {
-    struct named list = NAMED(f->levels, f->n_levels, struct plan_level, text);
+    struct cond_names list = COND_NAMES(f->levels, f->n_levels, struct plan_level, text);
     (void)resolve(ps, t, "level", &list);
     return NULL;
 }
@@ -213,8 +192,8 @@ static struct cond *parse_measure(struct cond_parser *ps, struct cond *c)
 {
     const struct plan_program *p = ps->program;
     struct token t;
-    c->measure =
-        take_resolved(ps, "measure", NAMED(p->measures, p->n_measures, struct plan_measure, name));
+    c->measure = cond_take_name(ps, "measure",
+                                COND_NAMES(p->measures, p->n_measures, struct plan_measure, name));
     if (!ps->failed && token_is_char(&ps->tok, '.')) {
         return cond_fail(ps, ps->tok.offset,
                          "a mean of measure.%s is that of one level: measure.%s['LEVEL'].mean",
@@ -225,7 +204,7 @@ static struct cond *parse_measure(struct cond_parser *ps, struct cond *c)
         return NULL;
     }
     static const char *const known[] = {"mean"};
-    return token_equals(&t, "mean") ? c : cond_fail_unknown(ps, &t, "field", known, 1);
+    return cond_token_is(&t, "mean") ? c : cond_fail_unknown(ps, &t, "field", known, 1);
 }
 
 /* Finds or adds a fact. The table is shared by all conditions of a program; old arrays stay in the
@@ -233,7 +212,7 @@ static struct cond *parse_measure(struct cond_parser *ps, struct cond *c)
 static size_t fact_index(struct fact_table *table, size_t stage, const struct token *t)
 {
     for (size_t i = 0; i < table->n; i++) {
-        if (table->refs[i].stage == stage && token_equals(t, table->refs[i].name)) {
+        if (table->refs[i].stage == stage && cond_token_is(t, table->refs[i].name)) {
             return i;
         }
     }
@@ -258,7 +237,7 @@ static struct cond *parse_fact(struct cond_parser *ps, struct cond *c)
     const struct plan_program *p = ps->program;
     struct token t;
     size_t stage =
-        take_resolved(ps, "stage", NAMED(p->stages, p->n_stages, struct plan_stage, name));
+        cond_take_name(ps, "stage", COND_NAMES(p->stages, p->n_stages, struct plan_stage, name));
     if (ps->failed || !cond_expect(ps, '.') || !cond_take(ps, TOKEN_WORD, "a fact's name", &t)) {
         return NULL;
     }
@@ -272,7 +251,7 @@ static struct cond *take_field(struct cond_parser *ps, struct cond *c, enum inst
     struct token t;
     size_t n = 0;
     const struct instrument_field *fields = instrument_fields(kind, &n);
-    struct named list = NAMED(fields, n, struct instrument_field, name);
+    struct cond_names list = COND_NAMES(fields, n, struct instrument_field, name);
     char what[64];
     (void)snprintf(what, sizeof(what), "field of a %s instrument", instrument_kind_name(kind));
     if (!cond_take(ps, TOKEN_WORD, "a field", &t)) {
@@ -295,8 +274,9 @@ static struct cond *parse_instrument(struct cond_parser *ps, struct cond *c)
         return cond_fail(ps, c->offset,
                          "instruments say what the data says and never bind: forecasts only");
     }
-    c->index = take_resolved(ps, "instrument",
-                             NAMED(p->instruments, p->n_instruments, struct plan_instrument, name));
+    c->index =
+        cond_take_name(ps, "instrument",
+                       COND_NAMES(p->instruments, p->n_instruments, struct plan_instrument, name));
     if (ps->failed || !cond_expect(ps, '.')) {
         return NULL;
     }
@@ -331,8 +311,7 @@ struct cond *cond_parse_name(struct cond_parser *ps)
     return cond_fail_unknown(ps, &t, "name", known, ARRAY_LEN(known));
 }
 
-/* A level of the ratio's factor. */
-static bool take_level(struct cond_parser *ps, const struct plan_factor *f, size_t *level)
+bool cond_take_level(struct cond_parser *ps, const struct plan_factor *f, size_t *level)
 {
     struct token t;
     if (!cond_expect(ps, ',') || !cond_take(ps, TOKEN_STRING, "a level in single quotes", &t)) {
@@ -352,17 +331,17 @@ struct cond *cond_parse_ratio(struct cond_parser *ps)
     if (c == NULL || !cond_expect(ps, '(') || !cond_take(ps, TOKEN_WORD, "a fact", &t)) {
         return NULL;
     }
-    if (!token_equals(&t, "fact")) {
+    if (!cond_token_is(&t, "fact")) {
         return cond_fail(ps, t.offset,
                          "a ratio is one of facts: ratio(fact.STAGE.NAME, factor, 'a', 'b')");
     }
     if (!cond_expect(ps, '.') || parse_fact(ps, c) == NULL || !cond_expect(ps, ',')) {
         return NULL;
     }
-    c->factor =
-        take_resolved(ps, "factor", NAMED(p->factors, p->n_factors, struct plan_factor, name));
-    if (ps->failed || !take_level(ps, &p->factors[c->factor], &c->level_a) ||
-        !take_level(ps, &p->factors[c->factor], &c->level_b)) {
+    c->factor = cond_take_name(ps, "factor",
+                               COND_NAMES(p->factors, p->n_factors, struct plan_factor, name));
+    if (ps->failed || !cond_take_level(ps, &p->factors[c->factor], &c->level_a) ||
+        !cond_take_level(ps, &p->factors[c->factor], &c->level_b)) {
         return NULL;
     }
     /* Such a condition would be constant, and was surely meant differently. */
@@ -370,184 +349,4 @@ struct cond *cond_parse_ratio(struct cond_parser *ps)
         return cond_fail(ps, c->offset, "a level's ratio to itself is always 1");
     }
     return cond_expect(ps, ')') ? c : NULL;
-}
-
-/* ---- over the levels of a factor ---- */
-
-/* A factor whose levels are compared. Replicates are repetitions, and have no order. */
-static bool take_compared_factor(struct cond_parser *ps, struct cond *c)
-{
-    const struct plan_program *p = ps->program;
-    if (!cond_expect(ps, ',')) {
-        return false;
-    }
-    const size_t offset = ps->tok.offset;
-    c->factor =
-        take_resolved(ps, "factor", NAMED(p->factors, p->n_factors, struct plan_factor, name));
-    if (!ps->failed && p->factors[c->factor].replicate) {
-        (void)cond_fail(ps, offset, "factor %s holds replicates, which are never compared",
-                        p->factors[c->factor].name);
-    }
-    return !ps->failed;
-}
-
-/* {, factor, 'level'}: each of another factor, which is not the one compared. */
-static bool take_where(struct cond_parser *ps, struct cond *c)
-{
-    const struct plan_program *p = ps->program;
-    struct plan_setting *where = arena_array(ps->facts->arena, p->n_factors, sizeof(*where));
-    c->where = where;
-    while (token_is_char(&ps->tok, ',')) {
-        cond_advance(ps);
-        const size_t offset = ps->tok.offset;
-        size_t f =
-            take_resolved(ps, "factor", NAMED(p->factors, p->n_factors, struct plan_factor, name));
-        bool taken = f == c->factor;
-        for (size_t i = 0; !ps->failed && i < c->n_where; i++) {
-            taken = taken || where[i].factor == f;
-        }
-        if (!ps->failed && (taken || p->factors[f].replicate)) {
-            (void)cond_fail(ps, offset, "factor %s %s", p->factors[f].name,
-                            taken ? "is named already" : "holds replicates: choose another");
-        }
-        size_t level = INDEX_NONE;
-        if (ps->failed || !take_level(ps, &p->factors[f], &level)) {
-            return false;
-        }
-        where[c->n_where++] = (struct plan_setting){f, level};
-    }
-    return !ps->failed;
-}
-
-/* measure.M, without a level. */
-static bool take_measure(struct cond_parser *ps, struct cond *c)
-{
-    const struct plan_program *p = ps->program;
-    if (!cond_expect(ps, '.')) {
-        return false;
-    }
-    c->measure =
-        take_resolved(ps, "measure", NAMED(p->measures, p->n_measures, struct plan_measure, name));
-    return !ps->failed;
-}
-
-/* rank(measure.M, factor, 'level' {, factor, 'level'}): 1 is the best. */
-struct cond *cond_parse_rank(struct cond_parser *ps)
-{
-    struct cond *c = cond_new(ps, COND_RANK, ps->tok.offset);
-    struct token t;
-    cond_advance(ps);
-    if (c == NULL || !cond_expect(ps, '(') || !cond_take(ps, TOKEN_WORD, "a measure", &t)) {
-        return NULL;
-    }
-    if (!token_equals(&t, "measure")) {
-        return cond_fail(ps, t.offset,
-                         "a rank is one by a measure: rank(measure.NAME, factor, 'level')");
-    }
-    if (!take_measure(ps, c) || !take_compared_factor(ps, c) ||
-        !take_level(ps, &ps->program->factors[c->factor], &c->level_a) || !take_where(ps, c)) {
-        return NULL;
-    }
-    return cond_expect(ps, ')') ? c : NULL;
-}
-
-static const enum contrast_field trend_fields[] = {FIELD_MEAN, FIELD_N, FIELD_SE, FIELD_CI_LOW,
-                                                   FIELD_CI_HIGH};
-
-const char *trend_field_name(enum contrast_field f)
-{
-    return f == FIELD_MEAN ? "slope" : contrast_field_name(f);
-}
-
-static struct cond *take_trend_field(struct cond_parser *ps, struct cond *c)
-{
-    const char *known[ARRAY_LEN(trend_fields)];
-    struct token t;
-    if (!cond_expect(ps, '.') || !cond_take(ps, TOKEN_WORD, "a field", &t)) {
-        return NULL;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(trend_fields); i++) {
-        known[i] = trend_field_name(trend_fields[i]);
-        if (token_equals(&t, known[i])) {
-            c->field = trend_fields[i];
-            return c;
-        }
-    }
-    return cond_fail_unknown(ps, &t, "field of a trend", known, ARRAY_LEN(known));
-}
-
-/* contrast.K[M] of two levels, over a factor that it leaves free. */
-static bool take_contrast(struct cond_parser *ps, struct cond *c)
-{
-    const struct plan_program *p = ps->program;
-    const size_t offset = ps->tok.offset;
-    if (!cond_expect(ps, '.')) {
-        return false;
-    }
-    c->index = take_resolved(ps, "contrast",
-                             NAMED(p->contrasts, p->n_contrasts, struct plan_contrast, name));
-    if (!ps->failed && p->contrasts[c->index].is_difference) {
-        (void)cond_fail(ps, offset + 1,
-                        "contrast %s is a difference of contrasts: take the trend "
-                        "of one between two levels",
-                        p->contrasts[c->index].name);
-    }
-    if (ps->failed || !cond_expect(ps, '[')) {
-        return false;
-    }
-    c->measure =
-        take_resolved(ps, "measure", NAMED(p->measures, p->n_measures, struct plan_measure, name));
-    return !ps->failed && cond_expect(ps, ']');
-}
-
-/* Whether a contrast fixes the factor: its own, or one of its `where`. */
-static bool is_fixed(const struct plan_contrast *k, size_t factor)
-{
-    bool fixed = k->factor == factor;
-    for (size_t i = 0; i < k->n_where; i++) {
-        fixed = fixed || k->where[i].factor == factor;
-    }
-    return fixed;
-}
-
-/* Every level must have settings of the contrast. */
-static bool check_free(struct cond_parser *ps, const struct cond *c)
-{
-    const struct plan_program *p = ps->program;
-    const struct plan_contrast *k = c->index == INDEX_NONE ? NULL : &p->contrasts[c->index];
-    size_t fixed = k != NULL && is_fixed(k, c->factor) ? c->factor : INDEX_NONE;
-    for (size_t i = 0; k != NULL && i < c->n_where && fixed == INDEX_NONE; i++) {
-        fixed = is_fixed(k, c->where[i].factor) ? c->where[i].factor : INDEX_NONE;
-    }
-    if (fixed != INDEX_NONE) {
-        (void)cond_fail(ps, c->offset, "contrast %s does not leave factor %s free", k->name,
-                        p->factors[fixed].name);
-    } else if (p->factors[c->factor].n_levels < 2) {
-        (void)cond_fail(ps, c->offset, "factor %s has one level, and one has no trend",
-                        p->factors[c->factor].name);
-    }
-    return !ps->failed;
-}
-
-/* trend(measure.M | contrast.K[M], factor {, factor, 'level'}).FIELD */
-struct cond *cond_parse_trend(struct cond_parser *ps)
-{
-    struct cond *c = cond_new(ps, COND_TREND, ps->tok.offset);
-    struct token t;
-    cond_advance(ps);
-    if (c == NULL || !cond_expect(ps, '(') ||
-        !cond_take(ps, TOKEN_WORD, "a measure or a contrast", &t)) {
-        return NULL;
-    }
-    const bool of_contrast = token_equals(&t, "contrast");
-    if (!of_contrast && !token_equals(&t, "measure")) {
-        return cond_fail(ps, t.offset,
-                         "a trend is one of measure.NAME or of contrast.NAME[MEASURE]");
-    }
-    if (!(of_contrast ? take_contrast(ps, c) : take_measure(ps, c)) ||
-        !take_compared_factor(ps, c) || !take_where(ps, c) || !check_free(ps, c) ||
-        !cond_expect(ps, ')')) {
-        return NULL;
-    }
-    return take_trend_field(ps, c);
 }
