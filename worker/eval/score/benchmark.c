@@ -133,17 +133,28 @@ void benchmark_release(struct benchmark *b)
     memset(b, 0, sizeof(*b));
 }
 
+#define COMPARED_BYTES 256
+
+/* Bytes that both begin with: whole blocks first, because prompts share thousands. */
+static size_t common_bytes(const struct strbuf *a, const struct strbuf *b)
+{
+    const size_t least = a->len < b->len ? a->len : b->len;
+    size_t n = 0;
+    while (least - n >= COMPARED_BYTES && memcmp(a->buf + n, b->buf + n, COMPARED_BYTES) == 0)
+        n += COMPARED_BYTES;
+    while (n < least && a->buf[n] == b->buf[n])
+        n++;
+    return n;
+}
+
 /* Takes the request's text, joined in text->preamble, and keeps it in *before. */
 static void add_request(struct benchmark_size *size, const struct request_text *text, size_t item,
                         size_t option, struct strbuf *before)
 {
     const struct strbuf *now = &text->preamble;
-    size_t common = 0;
-    while (common < now->len && common < before->len && now->buf[common] == before->buf[common])
-        common++;
     size->requests += 1.0;
     size->bytes += (double)now->len;
-    size->distinct_bytes += (double)(now->len - common);
+    size->distinct_bytes += (double)(now->len - common_bytes(now, before));
     if (now->len > size->longest) {
         size->longest = now->len;
         size->longest_item = item;

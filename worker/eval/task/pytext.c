@@ -81,30 +81,32 @@ void pytext_lower_first(const char *s, struct strbuf *out)
 
 void pytext_replace(const char *s, size_t len, const char *from, const char *to, struct strbuf *out)
 {
-    size_t n_from = strlen(from);
-    for (size_t at = 0; at < len;) {
-        if (len - at >= n_from && memcmp(s + at, from, n_from) == 0) {
-            strbuf_adds(out, to);
-            at += n_from;
-        } else {
-            strbuf_addc(out, s[at++]);
-        }
+    const size_t n_from = strlen(from);
+    const char *end = s + len, *found;
+    while ((found = memmem(s, (size_t)(end - s), from, n_from)) != NULL) {
+        strbuf_add(out, s, (size_t)(found - s));
+        strbuf_adds(out, to);
+        s = found + n_from;
     }
+    strbuf_add(out, s, (size_t)(end - s));
 }
 
 /* The regular expression \[.*?\] where . matches anything but a line feed. */
 static void add_without_brackets(const char *s, size_t len, struct strbuf *out)
 {
-    for (size_t at = 0; at < len;) {
+    size_t copied = 0; /* s[copied, at) is still to be copied */
+    for (size_t at = 0; at < len; at++) {
         size_t end = at;
         if (s[at] == '[')
             while (end < len && s[end] != ']' && s[end] != '\n')
                 end++;
-        if (s[at] == '[' && end < len && s[end] == ']')
-            at = end + 1;
-        else
-            strbuf_addc(out, s[at++]);
+        if (s[at] == '[' && end < len && s[end] == ']') {
+            strbuf_add(out, s + copied, at - copied);
+            copied = end + 1;
+            at = end;
+        }
     }
+    strbuf_add(out, s + copied, len - copied);
 }
 
 void pytext_clean_hellaswag(const char *s, struct strbuf *out)
