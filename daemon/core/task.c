@@ -175,7 +175,7 @@ static void block_in_cell(struct core *c, struct core_program *p, uint32_t task)
     }
 }
 
-/* Ends the other names of a work that will never be, with what comes after them. A stage comes only
+/* Ends the other names of a work that will never be, and the stages after them. A stage comes only
  * after earlier ones, so this is at most as deep as there are stages. */
 static void block_names(struct core *c, struct core_program *p, uint32_t task)
 {

@@ -1,7 +1,7 @@
 /*
  * The file may be missing (instruments are computed after the verdict) or of an earlier root, and
- * is then as good as none. Whoever answers reads it, daemon or client: a member of the readers'
- * group cannot open the state folder.
+ * is then as good as none. It is read by the one that answers, daemon or client: a member of the
+ * readers' group cannot open the state folder.
  */
 #include "prereg/program/verdict_tables.h"
 

@@ -301,6 +301,7 @@ def main(*tests, at_once=1):
     """Runs the tests of a file, each in a lab of its own: `file BIN [TEST…]`. Exits with 1 when a test failed, with the code for a skipped
     test when all were skipped; a test that was skipped hides neither the failures nor the passes of the others. at_once: so many beside
     each other, for tests that mostly wait."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # `ops/check &` of a script ignores it, and what it starts would
     bin_folder = os.path.abspath(sys.argv[1])
     unknown = set(sys.argv[2:]) - {t.__name__ for t in tests}
     if unknown:
