@@ -3,8 +3,8 @@
  * draws, and so how often it passes over them.
  *
  * Before data are read, tokens are counted from the headers of shards and from the size of text in
- * bytes; of text under a trained vocabulary the first BUDGET_SAMPLE_BYTES are tokenised and the
- * rest is taken to be like them. After data are read they are counted.
+ * bytes; of text under a trained vocabulary samples of a few files are tokenised, and the rest is
+ * taken to be like them (source_estimate()). After data are read they are counted.
  */
 #ifndef WORKER_TRAIN_BUDGET_H
 #define WORKER_TRAIN_BUDGET_H
