@@ -1,7 +1,9 @@
-/* Reads uname(2), /proc/cpuinfo and sysconf(3); nothing here can fail, it can only be unknown. */
+/* Reads uname(2), sysconf(3), /proc/cpuinfo and /proc/meminfo; nothing here can fail, it can only
+ * be unknown. */
 #include "base/machine/machine.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -43,6 +45,23 @@ int64_t machine_memory_bytes(void)
     long pages = sysconf(_SC_PHYS_PAGES);
     long page = sysconf(_SC_PAGESIZE);
     return pages > 0 && page > 0 ? (int64_t)pages * page : 0;
+}
+
+int64_t machine_memory_free_bytes(void)
+{
+    static const char name[] = "MemAvailable:";
+    char line[128];
+    int64_t kib = 0;
+    FILE *f = fopen("/proc/meminfo", "re");
+    while (f != NULL && kib == 0 && fgets(line, sizeof(line), f) != NULL) {
+        if (strncmp(line, name, sizeof(name) - 1) == 0) {
+            kib = strtoll(line + sizeof(name) - 1, NULL, 10);
+        }
+    }
+    if (f != NULL) {
+        (void)fclose(f);
+    }
+    return kib > 0 && kib < INT64_MAX / 1024 ? kib * 1024 : 0;
 }
 
 char *machine_blas_core(const char *blas)

@@ -10,8 +10,10 @@
 void machine_kernel(char *out, size_t size);
 void machine_cpu(char *out, size_t size);
 
-/* All its memory; 0 when it is not known. */
+/* All its memory, and what processes could have of it now without swapping; 0 when it is not
+ * known. */
 int64_t machine_memory_bytes(void);
+int64_t machine_memory_free_bytes(void);
 
 /* The kernels that a BLAS chose for this processor, out of what a worker says of it ("OpenBLAS
  * 0.3.21 ..., core Haswell"). The caller frees it; NULL when it does not say. */

@@ -30,6 +30,8 @@ int engine_generate(struct engine *e, struct score_generation *g, size_t n,
                     const struct score_stop *stop, struct err *err) MUST_CHECK;
 int engine_logits(struct engine *e, const uint32_t *tokens, size_t n, real *logits,
                   struct err *err) MUST_CHECK;
+/* Tokens that engine_measure() computes at least, where each part of it takes long. */
+double engine_measure_tokens(void);
 int engine_measure(struct engine *e, struct score_rates *rates, struct err *err) MUST_CHECK;
 
 #endif

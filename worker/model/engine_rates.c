@@ -132,6 +132,12 @@ static int measure_generating(struct trial *t, struct score_rates *rates, struct
     return 0;
 }
 
+double engine_measure_tokens(void)
+{
+    /* Three passes of scoring; of generating, two of all slots and one of one. */
+    return 3.0 * ENGINE_CHUNK + 2.0 * SCORE_SLOTS + 1.0;
+}
+
 int engine_measure(struct engine *e, struct score_rates *rates, struct err *err)
 {
     struct trial t = {.e = e, .segments = xcalloc(ENGINE_CHUNK, sizeof(*t.segments))};

@@ -158,6 +158,19 @@ int model_shape_rates(const struct model_config *cfg, struct score_rates *rates,
     return rc;
 }
 
+double model_shape_bytes(const struct model_config *cfg)
+{
+    /* Packing takes a copy of one matrix, which is no more than all of them. */
+    return 2.0 * sizeof(real) * (double)model_config_total(cfg) + engine_bytes(cfg) +
+           engine_slots_bytes(cfg);
+}
+
+double model_shape_flops(const struct model_config *cfg)
+{
+    return engine_measure_tokens() * (2.0 * (double)model_config_active(cfg) +
+                                      4.0 * cfg->layers * cfg->width * (double)cfg->context);
+}
+
 const char *model_kernels_text(void)
 {
     static const char *const texts[] = {[NN_CPU_BASELINE] = "none, kernels baseline",

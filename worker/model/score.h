@@ -118,6 +118,9 @@ int model_measure_rates(struct model *m, struct score_rates *rates, struct err *
 /* The same of a model of this shape, which is made of zeros for it. */
 int model_shape_rates(const struct model_config *cfg, struct score_rates *rates,
                       struct err *err) MUST_CHECK;
+/* What the latter takes at most: bytes of memory, and floating-point operations. */
+double model_shape_bytes(const struct model_config *cfg);
+double model_shape_flops(const struct model_config *cfg);
 /* Seconds that the cost takes at these rates. */
 double score_seconds(const struct score_cost *cost, const struct score_rates *rates);
 

@@ -77,3 +77,33 @@ void machine_rates_keep(const struct worker_task *task, const char *what, const 
     cJSON_Delete(rates);
     strbuf_release(&key);
 }
+
+double machine_rates_room(void)
+{
+    const double free_bytes = (double)machine_memory_free_bytes();
+
+    return free_bytes > 0.0 ? fmin(MACHINE_TRIAL_BYTES, free_bytes / 2.0) : MACHINE_TRIAL_BYTES;
+}
+
+bool machine_rates_allowed(double bytes, double flops, struct strbuf *why)
+{
+    const double room = machine_rates_room();
+
+    if (bytes > room)
+        strbuf_addf(why, "measuring it takes %.0f MiB, and may take %.0f", bytes / 0x1p20,
+                    room / 0x1p20);
+    else if (flops > MACHINE_TRIAL_FLOPS)
+        strbuf_addf(why, "measuring it takes %.1e operations, and may take %.0e", flops,
+                    MACHINE_TRIAL_FLOPS);
+    else
+        return true;
+    return false;
+}
+
+void machine_rates_assumed(const char *why, struct strbuf *note)
+{
+    strbuf_addf(note,
+                "the time is an assumption, %.0e operations a second, since this model was not "
+                "measured here: %s",
+                TASK_USUAL_FLOPS, why);
+}

@@ -12,6 +12,7 @@
 #include "worker/model/store.h"
 #include "worker/nn/gemm.h"
 #include "worker/report/describe.h"
+#include "worker/report/machine_rates.h"
 #include "worker/train/budget.h"
 #include "worker/train/checkpoint/earlier_run.h"
 #include "worker/train/initial_model.h"
@@ -85,6 +86,20 @@ static void resolve_horizon(const struct worker_task *task, const struct train_o
     description_resolves(d, "horizon", horizon);
 }
 
+static void describe_seconds(const struct worker_task *task, const struct train_options *opt,
+                             struct description *d)
+{
+    struct strbuf why = STRBUF_INIT, note = STRBUF_INIT;
+
+    description_seconds(d, START_SECONDS + trial_seconds(task, opt, &why));
+    if (why.len > 0) {
+        machine_rates_assumed(why.buf, &note);
+        description_note(d, note.buf);
+    }
+    strbuf_release(&why);
+    strbuf_release(&note);
+}
+
 static void describe_facts(const struct worker_task *task, const struct train_options *opt,
                            const struct memory_need *need, struct description *d)
 {
@@ -115,7 +130,7 @@ static void describe_facts(const struct worker_task *task, const struct train_op
     description_fact(d, "disk_bytes",
                      sizeof(real) * ((2.0 * total + (double)optimiser_size(opt).second) * copies +
                                      total * models));
-    description_seconds(d, START_SECONDS + trial_seconds(task, opt));
+    describe_seconds(task, opt, d);
 }
 
 static void add_fact(void *ctx, const char *name, double value)

@@ -7,6 +7,7 @@
  */
 #include "worker/train/trial.h"
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
@@ -19,6 +20,7 @@
 #define PASS_FLOPS  4e10 /* of a pass that is timed, at most, unless that is under PASS_TOKENS */
 #define PASS_TOKENS 256
 #define ENOUGH_NS   ((int64_t)200000000)
+#define LONGEST_NS  ((int64_t)5000000000) /* of all steps, on the wall */
 #define ROUNDS_MAX  1000
 #define PARAMS_MOST ((int64_t)16 << 20)
 
@@ -71,38 +73,63 @@ void trial_data(struct train_data *data, const struct model_config *cfg, int64_t
         src->train.ids[i] = (uint32_t)rng_below(&rng, (uint64_t)cfg->vocab);
 }
 
-/* The least of some steps, after one that touches every page. */
+/* The least of some steps, after one that touches every page; that one alone where it takes long.
+ */
 static int time_steps(struct trainer *t, struct pass_clock *clock, struct trial_rates *out,
                       struct err *err)
 {
-    double loss = 0.0, tokens = (double)t->opt->batch_tokens;
+    const double tokens = (double)t->opt->batch_tokens;
+    const int64_t start = clock_mono_ns();
+    double loss = 0.0;
     int64_t sum = 0;
+    int rc = 0;
 
-    int rc = trainer_step(t, &loss, err);
     t->clock = clock;
     run_set_clock(t->run, clock);
-    for (int i = 0; rc == 0 && i < ROUNDS_MAX && (i == 0 || sum < ENOUGH_NS); i++) {
+    for (int i = 0; rc == 0 && i <= ROUNDS_MAX && (i < 2 || sum < ENOUGH_NS); i++) {
+        if (i > 0 && clock_mono_ns() - start > LONGEST_NS)
+            break;
         int64_t before = clock->ns[PASS_OPTIMISER], begin = pass_clock_now_ns(clock->clock);
         rc = trainer_step(t, &loss, err);
         int64_t took = pass_clock_now_ns(clock->clock) - begin;
         double step = (double)(clock->ns[PASS_OPTIMISER] - before) * 1e-9;
         double token = ((double)took * 1e-9 - step) / tokens;
-        out->step = i == 0 || step < out->step ? step : out->step;
-        out->token = i == 0 || token < out->token ? token : out->token;
-        sum += took;
+        out->step = i <= 1 || step < out->step ? step : out->step;
+        out->token = i <= 1 || token < out->token ? token : out->token;
+        sum += i > 0 ? took : 0;
     }
     return rc;
 }
 
-static int measure(const struct model_config *cfg, const struct train_options *like, int threads,
+static double bytes_of(const struct train_options *opt, int threads)
+{
+    return trainer_bytes(opt) + threads * run_thread_bytes(&opt->model) +
+           sizeof(uint32_t) * TRIAL_WINDOWS * (double)opt->batch_tokens;
+}
+
+/* The options of a trial that may be made: with a smaller batch where that is what takes memory. */
+static bool find_options(const struct model_config *cfg, const struct train_options *like,
+                         int threads, struct train_options *opt, struct strbuf *why)
+{
+    int64_t most = (int64_t)(PASS_FLOPS / model_config_flops_per_token(cfg)) / cfg->context;
+    int64_t batch = like->micro_batch < most ? like->micro_batch : most < 1 ? 1 : most;
+    const double room = machine_rates_room();
+
+    *opt = trial_options(cfg, batch, ROUNDS_MAX + 1, like->precision);
+    opt->optimiser = like->optimiser;
+    for (; batch > 1 && bytes_of(opt, threads) > room; batch /= 2) {
+        opt->micro_batch = batch / 2;
+        opt->batch_tokens = opt->micro_batch * cfg->context;
+    }
+    const double pass = model_config_flops_per_token(cfg) * (double)opt->batch_tokens;
+    return machine_rates_allowed(bytes_of(opt, threads), pass + optimiser_flops(opt), why);
+}
+
+static int measure(const struct train_options *opt, const struct train_options *like, int threads,
                    struct trial_rates *out, struct err *err)
 {
     struct pass_clock clock = {.clock = threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC};
-    int64_t most = (int64_t)(PASS_FLOPS / model_config_flops_per_token(cfg)) / cfg->context;
-    int64_t batch = like->micro_batch < most ? like->micro_batch : most < 1 ? 1 : most;
-    struct train_options opt = trial_options(cfg, batch, ROUNDS_MAX + 1, like->precision);
     struct trial_rates found = {0};
-    opt.optimiser = like->optimiser;
     struct train_data data;
     struct trainer trainer;
 
@@ -110,8 +137,8 @@ static int measure(const struct model_config *cfg, const struct train_options *l
     if (rc < 0)
         return rc;
     product_choose(like->products, threads);
-    trial_data(&data, cfg, batch);
-    rc = trainer_init(&trainer, &opt, &data, err);
+    trial_data(&data, &opt->model, opt->micro_batch);
+    rc = trainer_init(&trainer, opt, &data, err);
     if (rc == 0)
         rc = time_steps(&trainer, &clock, &found, err);
     if (rc == 0)
@@ -120,6 +147,21 @@ static int measure(const struct model_config *cfg, const struct train_options *l
     train_data_release(&data);
     nn_threads_stop();
     return rc;
+}
+
+/* Measures, within bounds; else `why` gets the reason. */
+static bool try_measure(const struct model_config *cfg, const struct train_options *like,
+                        int threads, struct trial_rates *out, struct strbuf *why)
+{
+    struct train_options opt;
+    struct err err;
+
+    if (!find_options(cfg, like, threads, &opt, why))
+        return false;
+    if (measure(&opt, like, threads, out, &err) == 0)
+        return true;
+    strbuf_adds(why, err.msg);
+    return false;
 }
 
 /* The model, with fewer layers and a shorter context where it is large. */
@@ -158,7 +200,8 @@ static double update_ratio(const struct train_options *whole, const struct train
                                                     (double)model_config_total(&part->model);
 }
 
-double trial_seconds(const struct worker_task *task, const struct train_options *opt)
+double trial_seconds(const struct worker_task *task, const struct train_options *opt,
+                     struct strbuf *why)
 {
     struct model_config cfg = trial_model(opt);
     double whole = model_config_flops_per_token(&opt->model),
@@ -168,14 +211,13 @@ double trial_seconds(const struct worker_task *task, const struct train_options 
     struct trial_rates r = {.token = part / usual};
     struct strbuf name = STRBUF_INIT;
     double values[2];
-    struct err ignored;
 
     smaller.model = cfg;
     r.step = optimiser_flops(&smaller) / usual;
     add_name(&name, &cfg, opt, task->threads);
     if (machine_rates_find(task, name.buf, values, 2)) {
         r = (struct trial_rates){values[0], values[1]};
-    } else if (task->rates != NULL && measure(&cfg, opt, task->threads, &r, &ignored) == 0) {
+    } else if (task->rates != NULL && try_measure(&cfg, opt, task->threads, &r, why)) {
         values[0] = r.token;
         values[1] = r.step;
         machine_rates_keep(task, name.buf, values, 2);

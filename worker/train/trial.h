@@ -8,6 +8,7 @@
 #ifndef WORKER_TRAIN_TRIAL_H
 #define WORKER_TRAIN_TRIAL_H
 
+#include "base/strbuf.h"
 #include "worker/train/data.h"
 #include "worker/train/options.h"
 
@@ -20,7 +21,9 @@ struct train_options trial_options(const struct model_config *cfg, int64_t batch
 void trial_data(struct train_data *data, const struct model_config *cfg, int64_t batch);
 
 /* What a task's steps and evaluations take, with the task's threads. Without a file of rates
- * nothing is measured, and a usual processor is assumed. */
-double trial_seconds(const struct worker_task *task, const struct train_options *opt);
+ * nothing is measured, and a usual processor is assumed. So it is where a measurement would take
+ * too much (machine_rates_allowed()) or fails; then the reason is appended to `why`. */
+double trial_seconds(const struct worker_task *task, const struct train_options *opt,
+                     struct strbuf *why);
 
 #endif

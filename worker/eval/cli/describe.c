@@ -16,6 +16,7 @@
 #include "worker/eval/score/benchmark.h"
 #include "worker/eval/score/summary.h"
 #include "worker/model/store.h"
+#include "worker/report/machine_rates.h"
 
 /* A guess for models of a few hundred thousand parameters on one core, to be read as an order of
  * magnitude: the model is not known yet. `prereg-eval --plan` knows better. */
@@ -85,6 +86,22 @@ static void describe_chance(struct description *d, const struct benchmark *bench
         description_fact(d, "chance", sum / (double)bench->n_selected);
 }
 
+static int describe_seconds(struct description *d, const struct estimate_of *of, double *seconds,
+                            struct err *err)
+{
+    struct strbuf why = STRBUF_INIT, note = STRBUF_INIT;
+    struct estimate_of x = *of;
+    x.why = &why;
+    int rc = estimate_seconds(&x, seconds, err);
+    if (rc == 0 && why.len > 0) {
+        machine_rates_assumed(why.buf, &note);
+        description_note(d, note.buf);
+    }
+    strbuf_release(&why);
+    strbuf_release(&note);
+    return rc;
+}
+
 static int describe_size(struct description *d, const struct worker_task *task,
                          const struct benchmark *bench, const struct eval_options *o,
                          const struct scored_model_look *look, struct err *err)
@@ -108,8 +125,8 @@ static int describe_size(struct description *d, const struct worker_task *task,
             return rc;
         description_fact(d, "longest_request_tokens", (double)longest);
         description_fact(d, "context_tokens", (double)look->context);
-        const struct estimate_of x = {task, bench, &size, o, look};
-        rc = estimate_seconds(&x, &seconds, err);
+        rc = describe_seconds(d, &(struct estimate_of){task, bench, &size, o, look, NULL}, &seconds,
+                              err);
         if (rc != 0)
             return rc;
     }

@@ -15,6 +15,8 @@
 #define PART_ITEMS       ((size_t)32)
 #define RATES_NR         8
 #define PARAMS_MOST      ((int64_t)16 << 20) /* of a model that is measured as it is */
+#define BYTES_MOST       0x1p29              /* of one with a long context, unless that is short */
+#define CONTEXT_LEAST    4096
 #define START_SECONDS    0.01
 #define BYTES_PER_SECOND 5e8 /* weights read, digested and packed */
 
@@ -32,23 +34,44 @@ static struct score_rates guess(const struct model_config *cfg)
     return r;
 }
 
-/* Rates of the shape, kept or measured. */
-static struct score_rates rates_of(const struct worker_task *task, const struct model_config *cfg)
+/* Measures, within bounds; else `why` gets the reason. */
+static bool try_measure(const struct model_config *cfg, struct score_rates *r, struct strbuf *why)
+{
+    struct err err;
+    if (!machine_rates_allowed(model_shape_bytes(cfg), model_shape_flops(cfg), why))
+        return false;
+    if (model_shape_rates(cfg, r, &err) == 0)
+        return true;
+    strbuf_adds(why, err.msg);
+    return false;
+}
+
+/* The model that is measured: smaller, and with a shorter context where its cache is large. */
+static struct model_config measured_model(const struct model_config *cfg)
 {
     struct model_config small = *cfg;
     model_config_shrink(&small, PARAMS_MOST);
+    while (small.context / 2 >= CONTEXT_LEAST && model_shape_bytes(&small) > BYTES_MOST)
+        small.context /= 2;
+    return small;
+}
+
+/* Rates of the shape, kept or measured. */
+static struct score_rates rates_of(const struct worker_task *task, const struct model_config *cfg,
+                                   struct strbuf *why)
+{
+    const struct model_config small = measured_model(cfg);
     struct score_rates r = guess(&small);
     double *fields[RATES_NR] = {&r.distinct_token, &r.key,       &r.head_row,      &r.unread,
                                 &r.unread_key,     &r.generated, &r.generated_key, &r.step};
     double values[RATES_NR];
     struct strbuf name = STRBUF_INIT;
-    struct err ignored;
     strbuf_addf(&name, "score %s: ", nn_cpu_text(nn_cpu()));
     model_config_name(&small, &name);
     if (machine_rates_find(task, name.buf, values, RATES_NR)) {
         for (size_t i = 0; i < RATES_NR; i++)
             *fields[i] = values[i];
-    } else if (task->rates != NULL && model_shape_rates(&small, &r, &ignored) == 0) {
+    } else if (task->rates != NULL && try_measure(&small, &r, why)) {
         for (size_t i = 0; i < RATES_NR; i++)
             values[i] = *fields[i];
         machine_rates_keep(task, name.buf, values, RATES_NR);
@@ -122,7 +145,7 @@ int estimate_seconds(const struct estimate_of *x, double *seconds, struct err *e
         benchmark_measure(&part, &counted);
     int rc = count_part(x, &part, &count, err);
     if (rc == 0) {
-        const struct score_rates rates = rates_of(x->task, &cfg);
+        const struct score_rates rates = rates_of(x->task, &cfg, x->why);
         const double start = estimate_of_counts(&(struct score_cost){0}, &rates, &cfg);
         const double more =
             counted.distinct_bytes > 0.0 ? size->distinct_bytes / counted.distinct_bytes : 1.0;

@@ -16,9 +16,12 @@ struct estimate_of {
     const struct benchmark_size *size; /* of bench */
     const struct eval_options *options;
     const struct scored_model_look *look; /* with a shape and a tokenizer */
+    struct strbuf *why;                   /* gets the reason why nothing was measured, if so */
 };
 
-/* Without a file of rates nothing is measured, and a usual processor is assumed. */
+/* Without a file of rates nothing is measured, and a usual processor is assumed. So it is where a
+ * measurement would take too much (machine_rates_allowed()) or fails; then x->why has the reason.
+ */
 int estimate_seconds(const struct estimate_of *x, double *seconds, struct err *err) MUST_CHECK;
 /* Of counted requests at these rates, with the start of the process. */
 double estimate_of_counts(const struct score_cost *cost, const struct score_rates *rates,

@@ -1,6 +1,7 @@
 /* What is kept is found under its own name and machine; what is broken counts as not there. */
 #include "base/files/file.h"
 #include "base/json/json.h"
+#include "base/machine/machine.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
@@ -85,12 +86,39 @@ static void test_broken(void **state)
     cJSON_Delete(whole);
 }
 
+/* Neither memory nor time may be more than there is. */
+static void test_bounds(void **state)
+{
+    (void)state;
+    static const struct {
+        double bytes, flops;
+        const char *why;
+    } cases[] = {
+        {0x1p20, 1e9, ""},
+        {0x1p31, 1e9, "measuring it takes 2048 MiB"},
+        {0x1p20, 1e12, "measuring it takes 1.0e+12 operations, and may take 5e+11"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%zu", i);
+        struct strbuf why = STRBUF_INIT;
+        const bool allowed = machine_rates_allowed(cases[i].bytes, cases[i].flops, &why);
+        assert_int_equal(allowed, cases[i].why[0] == '\0');
+        assert_int_equal(allowed, why.len == 0);
+        assert_true(allowed || strstr(why.buf, cases[i].why) != NULL);
+        strbuf_release(&why);
+    }
+    assert_true(machine_memory_free_bytes() > 0);
+    assert_true(machine_memory_free_bytes() <= machine_memory_bytes());
+    assert_true(machine_rates_room() <= (double)machine_memory_bytes() / 2.0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kept),
         cmocka_unit_test(test_another_machine),
         cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_bounds),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }

@@ -483,6 +483,34 @@ static void test_estimate(void **state)
     cJSON_Delete(task);
 }
 
+/* A model that would take gigabytes is not built to be timed, and the answer says so. */
+static void test_estimate_of_large(void **state)
+{
+    (void)state;
+    const struct job job = {.folder = "large", .params = CHOICES};
+    const char *argv[] = {TEST_BIN_DIR "/prereg-eval", "--describe", "task.json", NULL};
+    const struct proc_spec spec = {.argv = argv, .cwd = "large", .max_out_bytes = 1u << 16};
+    struct proc_result result;
+    struct err err = {0};
+    cJSON *task = NULL;
+    run_write_task(&job);
+    assert_int_equal(json_read_file("large/task.json", 1u << 16, &task, &err), 0);
+    cJSON *producers = cJSON_Parse("{\"train\":{\"params\":{\"layers\":2,\"width\":2048,"
+                                   "\"heads\":2,\"ffn\":32768,\"vocab\":257,\"context\":64,"
+                                   "\"tokenizer\":\"bytes\",\"lr\":0.1}}}");
+    json_put(task, "producers", producers);
+    json_put_string(task, "rates", "rates.json");
+    cJSON_DeleteItemFromObjectCaseSensitive(task, "inputs");
+    json_put(task, "inputs", json_object());
+    assert_int_equal(json_write_file("large/task.json", task, 0600, &err), 0);
+    assert_int_equal(proc_run(&spec, &result, &err), 0);
+    assert_int_equal(result.code, 0);
+    assert_non_null(strstr(result.out.buf, "the time is an assumption, 5e+10 operations a second"));
+    assert_int_equal(file_kind_at("large/rates.json"), FILE_ABSENT);
+    proc_result_release(&result);
+    cJSON_Delete(task);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -503,6 +531,7 @@ int main(void)
         cmocka_unit_test(test_generation),
         cmocka_unit_test(test_describe),
         cmocka_unit_test(test_estimate),
+        cmocka_unit_test(test_estimate_of_large),
     };
     return cmocka_run_group_tests(tests, run_set_up, scratch_leave);
 }
