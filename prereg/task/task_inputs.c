@@ -53,7 +53,7 @@ static void list_paths(struct model_read *m, const cJSON *params)
     const cJSON *at = json_member(params, "at");
     const bool is_snapshot = cJSON_IsNumber(at) && at->valuedouble > 0;
     char number[JSON_NUMBER_MAX];
-    char folder[PATH_SIZE] = "";
+    char folder[PATH_SIZE - sizeof(LAYOUT_MODEL "/" LAYOUT_MODEL_BIN)] = "";
     if (is_snapshot) {
         json_number_text(at->valuedouble, number);
         (void)snprintf(folder, sizeof(folder), LAYOUT_SNAPSHOT "/%s/", number);
