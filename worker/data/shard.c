@@ -88,18 +88,25 @@ int shard_write(const char *path, const struct corpus *c, const struct tokenizer
     return rc;
 }
 
-bool shard_count(const char *path, double *n_tokens)
+/* Reads the header of a shard; false for what is not one. */
+static bool read_header(const char *path, unsigned char h[SHARD_HEADER_SIZE], struct stat *st)
 {
-    unsigned char h[SHARD_HEADER_SIZE];
-    struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
 
     if (fd < 0)
         return false;
-    const ssize_t n = read(fd, h, sizeof(h));
-    const bool sized = fstat(fd, &st) == 0;
+    const ssize_t n = read(fd, h, SHARD_HEADER_SIZE);
+    const bool sized = fstat(fd, st) == 0;
     (void)close(fd);
-    if (n != (ssize_t)sizeof(h) || !sized || memcmp(h, SHARD_MAGIC, 8) != 0)
+    return n == (ssize_t)SHARD_HEADER_SIZE && sized && memcmp(h, SHARD_MAGIC, 8) == 0;
+}
+
+bool shard_count(const char *path, double *n_tokens)
+{
+    unsigned char h[SHARD_HEADER_SIZE];
+    struct stat st;
+
+    if (!read_header(path, h, &st))
         return false;
     *n_tokens = fmin((double)get_le(h + 16, 8), (double)st.st_size / 2.0);
     return true;
@@ -243,4 +250,16 @@ int shard_read(const char *path, const struct tokenizer *tok, struct corpus *c, 
         return err_wrap(err, "%s", path);
     }
     return 0;
+}
+
+int shard_check_tokenizer(const char *path, const struct tokenizer *tok, struct err *err)
+{
+    const struct digest digest = tokenizer_digest(tok);
+    unsigned char h[SHARD_HEADER_SIZE];
+    struct stat st;
+
+    if (!read_header(path, h, &st) || memcmp(h + 48, digest.bytes, 32) == 0)
+        return 0;
+    (void)refuse_tokenizer(h + 48, &digest, err);
+    return err_wrap(err, "%s", path);
 }

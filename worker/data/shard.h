@@ -74,6 +74,10 @@ int shard_read(const char *path, const struct tokenizer *tok, struct corpus *c,
 /* Whether the file is a shard; *n_tokens is then what its header says, at most what the file has
  * room for. Nothing else is checked. */
 bool shard_count(const char *path, double *n_tokens);
+/* Whether a shard was packed with tok, by its header alone; also 0 for what is not a shard or
+ * cannot be read. ERR_CORRUPT naming both digests. */
+int shard_check_tokenizer(const char *path, const struct tokenizer *tok,
+                          struct err *err) MUST_CHECK;
 
 /* What shard.c needs of corpus.c beyond shard.h. */
 

@@ -346,3 +346,19 @@ int source_estimate(const char *path, const struct tokenizer *tok, double *n_tok
     *n_tokens = e.n_tokens;
     return rc;
 }
+
+static int check_file(void *ctx, const char *path, int64_t size, struct err *err)
+{
+    (void)size;
+    return shard_check_tokenizer(path, ctx, err);
+}
+
+int source_check_tokenizer(const char *path, const struct tokenizer *tok, struct err *err)
+{
+    union {
+        const struct tokenizer *in;
+        void *out;
+    } ctx = {.in = tok};
+
+    return source_each_file(path, check_file, ctx.out, err);
+}

@@ -44,6 +44,11 @@ int source_each_file(const char *path,
 /* Bytes of the files that source_visit() would read; 0 when there are none. */
 int64_t source_bytes(const char *path);
 
+/* Whether every shard at a path was packed with tok, by the headers alone
+ * (shard_check_tokenizer()). ERR_CORRUPT for one that was not; errors as source_each_file()'s. */
+int source_check_tokenizer(const char *path, const struct tokenizer *tok,
+                           struct err *err) MUST_CHECK;
+
 /* Tokens of all documents at a path, found without reading it whole: of shards what their headers
  * say; of text the first SOURCE_SAMPLE_BYTES of a file, of SOURCE_SAMPLES files at most, tokenised,
  * and the rest taken to be like them. NaN where nothing could be sampled. Errors as

@@ -286,6 +286,32 @@ static void test_bad_shards(void **state)
     }
 }
 
+/* --describe sees the tokenizer of a shard in its header, before the run would. */
+static void test_described_shards(void **state)
+{
+    struct fixture *f = *state;
+    const char *argv[] = {TEST_BIN_DIR "/prereg-train", "--describe", "task.json", NULL};
+    struct err err = {0};
+    cJSON *params = fixture_params(HEAD "'mix':{'a':1},'lr':0.001}");
+
+    for (int foreign = 0; foreign < 2; foreign++) {
+        CHECK_ROW("%d", foreign);
+        make_shard(f->corpus);
+        struct strbuf body = fixture_file(f->folder, "corpus.jsonl");
+        body.buf[50] ^= (char)foreign;
+        assert_int_equal(file_write_atomic(f->corpus, body.buf, body.len, 0644, &err), 0);
+        strbuf_release(&body);
+        const struct proc_spec spec = {
+            .argv = argv, .cwd = fixture_attempt(f, params, -1.0), .max_out_bytes = 1u << 16};
+        struct proc_result r;
+        assert_int_equal(proc_run(&spec, &r, &err), 0);
+        assert_int_equal(r.code, 0); /* faults are in the answer */
+        assert_int_equal(strstr(r.out.buf, "packed with another tokenizer") != NULL, foreign);
+        proc_result_release(&r);
+    }
+    cJSON_Delete(params);
+}
+
 /* A digest in the task that is not that of the data: what was locked is not what lies there. */
 static void test_drifted_data(void **state)
 {
@@ -680,6 +706,7 @@ int main(void)
         fixture_test(test_unreadable_task),
         fixture_test(test_bad_data),
         fixture_test(test_bad_shards),
+        fixture_test(test_described_shards),
         fixture_test(test_drifted_data),
         fixture_test(test_divergence_names_step_and_tensor),
         fixture_test(test_divergence_keeps_the_checkpoint),
