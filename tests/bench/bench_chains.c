@@ -201,10 +201,12 @@ static void run_model(struct problem *p, const struct weights *w, const unsigned
         for (size_t row = 0; row < n; row += run->head_rows) {
             size_t rows = n - row < run->head_rows ? n - row : run->head_rows;
             (void)run_logits(run, w, row, rows);
-            crossent_forward_backward(loss, run->logits, 1.0F / MANY, tokens + 1 + row, rows, v);
+            crossent_forward_backward(loss, run->logits, 1.0F / MANY, tokens + 1 + row,
+                                      &(struct crossent_dims){rows, v, run->logits_ld});
             for (size_t i = 0; i < rows; i++) {
                 size_t token = at + row + i;
-                memcpy(p->a + token * ROWS, run->logits + i * v + first, ROWS * sizeof(float));
+                memcpy(p->a + token * ROWS, run->logits + i * run->logits_ld + first,
+                       ROWS * sizeof(float));
                 memcpy(p->b + token * p->cols, run->xn_last + (row + i) * c,
                        p->cols * sizeof(float));
             }

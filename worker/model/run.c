@@ -16,6 +16,7 @@
 #include "worker/model/carve.h"
 #include "worker/model/run_private.h"
 #include "worker/nn/pages.h"
+#include "worker/nn/product/product.h"
 #include "worker/nn/rope.h"
 #include "worker/nn/threads.h"
 
@@ -146,7 +147,7 @@ static void lay_out(struct carver *c, struct run *run)
         dense_ffn = max_size(dense_ffn, model_config_dense_ffn(cfg, layer));
     carve_again(c, run, dense_ffn);
     /* From what is used up first to what is needed longest, as carve_lent() wants. */
-    run->logits = carve_lent(c, run, cfg->layers, run->head_rows * (size_t)cfg->vocab);
+    run->logits = carve_lent(c, run, cfg->layers, run->head_rows * run->logits_ld);
     run->x_last = carve_stream(c, run, cfg->layers);
     for (int layer = cfg->layers - 1; run->mode != RUN_INFER && layer >= 0; layer--) {
         carve_layer(c, run, layer, model_config_dense_ffn(cfg, layer),
@@ -185,6 +186,7 @@ static void set_up(struct run *run, const struct model_config *cfg, enum run_mod
 
     *run = (struct run){.cfg = *cfg, .mode = mode, .max_tokens = max_tokens};
     run->head_rows = max_tokens < rows ? max_tokens : rows;
+    run->logits_ld = product_pitch((size_t)cfg->vocab);
     run->layers = xcalloc((size_t)cfg->layers, sizeof(*run->layers));
     if (mode == RUN_TRAIN_WHOLE)
         find_lent(&run->lent, cfg);

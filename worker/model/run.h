@@ -88,7 +88,8 @@ void run_gradient(struct run *run, const struct weights *w, const struct run_bat
                   struct run_loss *loss);
 
 /* Logits (V) of the tokens rows first .. first + n - 1 of the last run_forward(): at most
- * as many as the run computes at a time, which is 256 or all that it has room for. */
+ * as many as the run computes at a time, which is 256 or all that it has room for. Rows are
+ * product_pitch(V) apart. */
 const real *run_logits(struct run *run, const struct weights *w, size_t first, size_t n);
 
 /* first[i] is the expert that token i of the last pass chose first in this mixture layer, for all

@@ -8,7 +8,7 @@
 #include "worker/model/run.h"
 #include "worker/model/run_private.h"
 #include "worker/nn/crossent.h"
-#include "worker/nn/linear.h"
+#include "worker/nn/product/product.h"
 #include "worker/nn/rmsnorm.h"
 
 static enum tensor_role head_role(const struct run *run)
@@ -19,13 +19,14 @@ static enum tensor_role head_role(const struct run *run)
 const real *run_logits(struct run *run, const struct weights *w, size_t first, size_t n)
 {
     size_t c = (size_t)run->cfg.width;
+    const real *head = weights_at(w, head_role(run), -1);
 
     assert(n <= run->head_rows);
     rmsnorm_forward(run->xn_last, run->rstd_last + first, run->x_last + first * c,
                     weights_at(w, TENSOR_NORM_FINAL, -1), (real)run->cfg.norm_eps, n, c);
     pass_clock_mark(run->clock, PASS_ELEMENTS);
-    linear_forward(run->logits, false, run->xn_last, weights_at(w, head_role(run), -1),
-                   &(struct linear_dims){n, c, (size_t)run->cfg.vocab, run->precision});
+    product(run->precision, run->logits, run->logits_ld, false, operand_plain(run->xn_last, c),
+            operand_turned(head, c), n, (size_t)run->cfg.vocab, c);
     pass_clock_mark(run->clock, PASS_HEAD);
     return run->logits;
 }
@@ -38,8 +39,8 @@ void run_token_losses(struct run *run, const struct weights *w, const struct run
     for (size_t at = 0; at < n; at += run->head_rows) {
         size_t rows = n - at < run->head_rows ? n - at : run->head_rows;
         (void)run_logits(run, w, at, rows);
-        crossent_forward(loss + at, NULL, run->logits, batch->targets + at, rows,
-                         (size_t)run->cfg.vocab);
+        crossent_forward(loss + at, NULL, run->logits, batch->targets + at,
+                         &(struct crossent_dims){rows, (size_t)run->cfg.vocab, run->logits_ld});
         pass_clock_mark(run->clock, PASS_LOSS);
     }
 }
@@ -48,7 +49,7 @@ double run_head_gradient(struct run *run, const struct weights *w, const struct 
                          double share, real *grad)
 {
     size_t n = batch->batch * batch->length;
-    size_t c = (size_t)run->cfg.width, v = (size_t)run->cfg.vocab;
+    size_t c = (size_t)run->cfg.width, v = (size_t)run->cfg.vocab, ld = run->logits_ld;
     const real *head = weights_at(w, head_role(run), -1);
     real *d_head = run_grad_at(w, grad, head_role(run), -1);
     real scale = (real)(share / (double)n);
@@ -57,12 +58,13 @@ double run_head_gradient(struct run *run, const struct weights *w, const struct 
     for (size_t at = 0; at < n; at += run->head_rows) {
         size_t rows = n - at < run->head_rows ? n - at : run->head_rows;
         (void)run_logits(run, w, at, rows);
-        crossent_forward_backward(run->row_loss, run->logits, scale, batch->targets + at, rows, v);
+        crossent_forward_backward(run->row_loss, run->logits, scale, batch->targets + at,
+                                  &(struct crossent_dims){rows, v, ld});
         pass_clock_mark(run->clock, PASS_LOSS);
-        linear_backward_input(run->grad.dn + at * c, false, run->logits, head,
-                              &(struct linear_dims){rows, c, v, run->precision});
-        linear_backward_weight(d_head, run->logits, run->xn_last,
-                               &(struct linear_dims){rows, c, v, run->precision});
+        product(run->precision, run->grad.dn + at * c, c, false, operand_plain(run->logits, ld),
+                operand_plain(head, c), rows, c, v);
+        product(run->precision, d_head, c, true, operand_turned(run->logits, ld),
+                operand_plain(run->xn_last, c), v, c, rows);
         pass_clock_mark(run->clock, PASS_HEAD);
         for (size_t i = 0; i < rows; i++)
             sum += run->row_loss[i];

@@ -75,9 +75,10 @@ struct run {
     real *xn_last;             /* (head rows, C) of the rows whose logits are there */
     real *rope;                /* (context, D) */
     real *attention;           /* scratch */
-    real *logits;              /* (head rows, V) */
+    real *logits;              /* (head rows, V), rows logits_ld apart */
     double *row_loss;          /* (head rows) */
     size_t head_rows;
+    size_t logits_ld;
     enum product_precision precision;      /* of the linear layers but the router */
     struct pass_clock *clock;              /* NULL unless the pass is measured */
     const struct run_objective *objective; /* of the gradient under way; NULL in other passes */

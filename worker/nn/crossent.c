@@ -42,14 +42,15 @@ struct entropy {
     real scale;
     const uint32_t *targets;
     size_t v;
+    size_t ld;
 };
 
 NN_BODY void forward_rows_body(const struct entropy *p, size_t from, size_t to)
 {
     for (size_t r = from; r < to; r++) {
-        const real *l = p->logits + r * p->v;
+        const real *l = p->logits + r * p->ld;
         real m = nn_max(l, p->v);
-        real sum = row_exp_sum(NULL, l, m, p->v, r + 1 < to ? l + p->v : l);
+        real sum = row_exp_sum(NULL, l, m, p->v, r + 1 < to ? l + p->ld : l);
 
         p->loss[r] = elementary_log((double)sum) + (double)m - (double)l[p->targets[r]];
         if (p->max != NULL)
@@ -63,10 +64,10 @@ NN_KERNEL(forward_rows, (const struct entropy *p, size_t from, size_t to), (p, f
 NN_BODY void gradient_rows_body(const struct entropy *p, size_t from, size_t to)
 {
     for (size_t r = from; r < to; r++) {
-        real *l = p->grad + r * p->v;
+        real *l = p->grad + r * p->ld;
         double target = (double)l[p->targets[r]];
         real m = nn_max(l, p->v);
-        real sum = row_exp_sum(l, l, m, p->v, r + 1 < to ? l + p->v : l);
+        real sum = row_exp_sum(l, l, m, p->v, r + 1 < to ? l + p->ld : l);
         real k = p->scale / sum;
 
         p->loss[r] = elementary_log((double)sum) + (double)m - target;
@@ -91,17 +92,27 @@ static void part(void *ctx, size_t from, size_t to, int thread)
 }
 
 void crossent_forward(double *restrict loss, real *restrict max, const real *restrict logits,
-                      const uint32_t *restrict targets, size_t n, size_t v)
+                      const uint32_t *restrict targets, const struct crossent_dims *dims)
 {
-    struct entropy p = {.loss = loss, .max = max, .logits = logits, .targets = targets, .v = v};
+    struct entropy p = {.loss = loss,
+                        .max = max,
+                        .logits = logits,
+                        .targets = targets,
+                        .v = dims->v,
+                        .ld = dims->ld};
 
-    nn_parallel_rows(n, v, part, &p);
+    nn_parallel_rows(dims->n, dims->v, part, &p);
 }
 
 void crossent_forward_backward(double *restrict loss, real *restrict logits, real scale,
-                               const uint32_t *restrict targets, size_t n, size_t v)
+                               const uint32_t *restrict targets, const struct crossent_dims *dims)
 {
-    struct entropy p = {.loss = loss, .grad = logits, .scale = scale, .targets = targets, .v = v};
+    struct entropy p = {.loss = loss,
+                        .grad = logits,
+                        .scale = scale,
+                        .targets = targets,
+                        .v = dims->v,
+                        .ld = dims->ld};
 
-    nn_parallel_rows(n, v, part, &p);
+    nn_parallel_rows(dims->n, dims->v, part, &p);
 }

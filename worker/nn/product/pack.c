@@ -1,10 +1,11 @@
 /*
- * A plain B is copied row by row; a transposed one is turned in squares of SQUARE elements, by
- * shuffles where the processor has them. Packing moves numbers and computes nothing, so no choice
- * here shows in a result.
+ * A plain B is copied row by row; a transposed one is turned in squares of SQUARE elements, or of
+ * LARGE, by shuffles where the processor has them. Packing moves numbers and computes nothing, so
+ * no choice here shows in a result.
  */
 #include "worker/nn/product/pack.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "worker/nn/kernel.h"
@@ -16,6 +17,7 @@
 #endif
 
 #define SQUARE  8
+#define LARGE   16 /* with AVX-512 */
 #define STRETCH 16
 
 static size_t min_size(size_t a, size_t b)
@@ -61,6 +63,40 @@ NN_AVX2 static inline void turn_square(float *restrict to, size_t ldt, const flo
     }
 }
 
+/* Sixteen rows of sixteen: a vector's quarters are of rows four apart, so the quarters, turned in
+ * place, are whole rows of the result. */
+NN_AVX512 static inline void turn_large_square(float *restrict to, size_t ldt,
+                                               const float *restrict from, size_t ldf)
+{
+    for (size_t i = 0; i < LARGE; i += 4) {
+        __m512 a[4], b[4];
+        for (size_t r = 0; r < 4; r++) {
+            const float *at = from + r * ldf + i;
+            a[r] = _mm512_castps128_ps512(_mm_loadu_ps(at));
+            a[r] = _mm512_insertf32x4(a[r], _mm_loadu_ps(at + 4 * ldf), 1);
+            a[r] = _mm512_insertf32x4(a[r], _mm_loadu_ps(at + 8 * ldf), 2);
+            a[r] = _mm512_insertf32x4(a[r], _mm_loadu_ps(at + 12 * ldf), 3);
+        }
+        for (size_t r = 0; r < 4; r += 2) {
+            b[r] = _mm512_unpacklo_ps(a[r], a[r + 1]);
+            b[r + 1] = _mm512_unpackhi_ps(a[r], a[r + 1]);
+        }
+        for (size_t h = 0; h < 2; h++) {
+            float *row = to + (i + 2 * h) * ldt;
+            _mm512_storeu_ps(row, _mm512_shuffle_ps(b[h], b[h + 2], 0x44));
+            _mm512_storeu_ps(row + ldt, _mm512_shuffle_ps(b[h], b[h + 2], 0xEE));
+        }
+    }
+}
+
+NN_AVX512 static void turn_large_squares(float *restrict to, size_t ldt, const float *restrict from,
+                                         size_t ldf, size_t rows, size_t k)
+{
+    for (size_t i = 0; i < k; i += LARGE)
+        for (size_t r = 0; r < rows; r += LARGE)
+            turn_large_square(to + i * ldt + r, ldt, from + r * ldf + i, ldf);
+}
+
 NN_AVX2 static void turn_squares(float *restrict to, size_t ldt, const float *restrict from,
                                  size_t ldf, size_t rows, size_t k)
 {
@@ -78,9 +114,14 @@ void pack_turned(real *restrict to, size_t ldt, const real *restrict from, size_
 
 #ifdef HAS_SHUFFLES
     if (nn_cpu() != NN_CPU_BASELINE) {
+        size_t large = nn_cpu() == NN_CPU_AVX512 ? LARGE : SIZE_MAX;
+        size_t r0 = rows / large * large, i0 = k / large * large;
         r = rows / SQUARE * SQUARE;
         i = k / SQUARE * SQUARE;
-        turn_squares(to, ldt, from, ldf, r, i);
+        if (r0 > 0)
+            turn_large_squares(to, ldt, from, ldf, r0, i0);
+        turn_squares(to + r0, ldt, from + r0 * ldf, ldf, r - r0, i0);
+        turn_squares(to + i0 * ldt, ldt, from + i0, ldf, r, i - i0);
     }
 #endif
     turn_plain(to + r, ldt, from + r * ldf, ldf, rows - r, i);

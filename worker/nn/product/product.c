@@ -29,7 +29,9 @@
 #define HELD    1024       /* of A that are rounded once for all pieces of B */
 #define DIRECT  128        /* columns: for fewer, A is read in place */
 #define WORTH   64         /* columns and positions of k: for fewer, reading ahead costs more */
-#define FAR     8192       /* elements between rows: these would share their places in the caches */
+#define FAR     8192       /* elements between rows: these may share their places in the caches */
+#define PAGE    1024       /* elements after which places in the nearest cache come again */
+#define BESIDE  144        /* from PAGE: a distance at which few rows share their places */
 #define SMALL   100000     /* multiplications: fewer are not worth waking threads for */
 
 /* Of one thread: packed operands, and columns of C that a panel overlaps. */
@@ -77,6 +79,11 @@ int product_contract(void)
 static size_t min_size(size_t a, size_t b)
 {
     return a < b ? a : b;
+}
+
+size_t product_pitch(size_t cols)
+{
+    return cols < FAR ? cols : (cols - BESIDE + PAGE - 1) / PAGE * PAGE + BESIDE;
 }
 
 /* A piece of a product. Its operands have `units` of k: positions, or what bfloat16.h makes of
@@ -144,7 +151,7 @@ static struct tile_view rows_of(struct operand a, size_t rows, size_t cols, size
 {
     size_t ld = k + TILE_COLS;
 
-    if (cols <= DIRECT || (!a.transposed && a.ld < FAR)) {
+    if (cols <= DIRECT || (!a.transposed && (a.ld < FAR || a.ld % PAGE == BESIDE))) {
         struct tile_view view = a.transposed ? tile_turned(a.at, a.ld) : tile_plain(a.at, a.ld);
         view.is_far = !a.transposed && cols >= WORTH && k >= WORTH;
         return view;

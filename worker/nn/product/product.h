@@ -24,6 +24,10 @@ const char *product_text(void);
 /* The version of the contract in docs/arithmetic.md that holds for them; 0 with OpenBLAS. */
 int product_contract(void);
 
+/* The distance of rows of `cols` numbers at which products are fast: long rows at others share
+ * their places in the caches. */
+size_t product_pitch(size_t cols);
+
 /* PRODUCT_BFLOAT16 rounds both operands to bfloat16 and adds in float32, in the order of
  * worker/nn/product/bfloat16.h. OpenBLAS computes in float32 whatever is asked for. */
 enum product_precision { PRODUCT_FLOAT32, PRODUCT_BFLOAT16, PRODUCT_PRECISION_NR };

@@ -257,7 +257,7 @@ static void test_embedding(void **state)
 struct crossent_case {
     double *logits;
     uint32_t targets[3];
-    size_t v;
+    struct crossent_dims dims;
 };
 
 static double crossent_loss(void *ctx)
@@ -265,22 +265,28 @@ static double crossent_loss(void *ctx)
     struct crossent_case *k = ctx;
     double loss[3];
 
-    crossent_forward(loss, NULL, k->logits, k->targets, 3, k->v);
+    crossent_forward(loss, NULL, k->logits, k->targets, &k->dims);
     return 0.25 * (loss[0] + loss[1] + loss[2]);
 }
 
 static void test_crossent(void **state)
 {
     (void)state;
-    struct crossent_case k = {.targets = {0, 36, 5}, .v = 37};
+    struct crossent_case k = {.targets = {0, 36, 5}, .dims = {.n = 3, .v = 37, .ld = 40}};
+    size_t all = k.dims.n * k.dims.ld;
     double loss[3], top[3];
-    k.logits = random_array(3 * k.v, 15, 4.0);
-    double *grad = xcalloc(3 * k.v, sizeof(double));
-    memcpy(grad, k.logits, 3 * k.v * sizeof(double));
-    crossent_forward_backward(loss, grad, 0.25, k.targets, 3, k.v);
-    gradcheck("cross-entropy", k.logits, grad, 3 * k.v, 1, crossent_loss, &k);
-    crossent_forward(loss, top, k.logits, k.targets, 3, k.v);
-    for (size_t i = 0; i < k.v; i++)
+    k.logits = random_array(all, 15, 4.0);
+    double *grad = xcalloc(all, sizeof(double));
+    memcpy(grad, k.logits, all * sizeof(double));
+    crossent_forward_backward(loss, grad, 0.25, k.targets, &k.dims);
+    for (size_t i = 0; i < all; i++)
+        if (i % k.dims.ld >= k.dims.v) {
+            assert_true(grad[i] == k.logits[i]);
+            grad[i] = 0; /* the loss does not read it */
+        }
+    gradcheck("cross-entropy", k.logits, grad, all, 1, crossent_loss, &k);
+    crossent_forward(loss, top, k.logits, k.targets, &k.dims);
+    for (size_t i = 0; i < k.dims.v; i++)
         assert_true(k.logits[i] <= top[0]);
     free(k.logits), free(grad);
 }

@@ -63,9 +63,9 @@ static const struct step_case {
       .batch_tokens = 2 * CONTEXT,
       .micro_batch = 1,
       .reset_dead_experts = 1}},
-    /* Muon's products of more than a piece. */
+    /* Muon's products of more than a piece; rows of logits that are not one after another. */
     {"dense, Muon",
-     {.model = SHAPE(1, 8, 2, 1, 61, CONTEXT, .ffn = 300, .tie_embeddings = true),
+     {.model = SHAPE(1, 8, 2, 1, 8200, CONTEXT, .ffn = 300, .tie_embeddings = true),
       .schedule = {.kind = SCHEDULE_COSINE, .floor = 0.1},
       .batch_tokens = 1 * CONTEXT,
       .micro_batch = 1,

@@ -182,6 +182,22 @@ static void test_every_small_size(void **state)
                 }
 }
 
+/* Rows far apart are copied, but those at product_pitch() are read in place. */
+static void test_long_rows(void **state)
+{
+    const size_t k = 9 * 1024 + 144 - APART;
+
+    (void)state;
+    assert_int_equal(product_pitch(8191), 8191);
+    assert_int_equal(product_pitch(32768), 32768 + 144);
+    assert_int_equal(product_pitch(k), k + APART);
+    assert_int_equal(product_pitch(k + APART), k + APART);
+    for (precision = first_precision(); precision < PRODUCT_PRECISION_NR; precision++) {
+        check_shape(2, 129, k, TURNED[0]);
+        check_shape(1, 129, k - 1, TURNED[0]);
+    }
+}
+
 static void test_bfloat16(void **state)
 {
     (void)state;
@@ -253,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chains),
         cmocka_unit_test(test_every_small_size),
+        cmocka_unit_test(test_long_rows),
         cmocka_unit_test(test_bfloat16),
         cmocka_unit_test(test_rounding_to_bfloat16),
         cmocka_unit_test(test_threads_do_not_show),
