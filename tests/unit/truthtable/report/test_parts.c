@@ -291,7 +291,7 @@ static void test_courses_beyond_one_figure(void **state)
     cJSON *told = read_instruments(&m);
     const cJSON *course = instrument_of(told, "course");
     for (int i = 0; i < 20; i++) {
-        char name[16];
+        char name[32];
         cJSON *more = json_copy(course);
         (void)snprintf(name, sizeof(name), "more_%d", i);
         cJSON_DeleteItemFromObjectCaseSensitive(more, "name");
