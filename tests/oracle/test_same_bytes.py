@@ -40,6 +40,7 @@ MODELS = {
                     "micro_batch": 2, "tokenizer": "bpe", "vocab": 400, "dense_layers": 1, "ffn": 328, "experts": 5,
                     "top_k": 2, "expert_ffn": 72, "shared": 1, "renormalise": False, "balance_loss": 0.01,
                     "balance_anneal": 0.5, "router_z_loss": 0.001, "bias_update_rate": 0.001, "reset_dead_experts": 1,
+                    "router_noise": 0.3, "capacity_factor": 1.0,
                     "tie_embeddings": False, "weight_decay": 0.05, "marks": [0.5], "target_loss": 5.0, "eval_every": 1,
                     "val_tokens": 320, "init": "start",
                     "schedule": {"kind": "wsd", "warmup": 0.1, "floor": 0.1, "decay": 0.3}},

@@ -14,6 +14,7 @@
 #include "worker/nn/rmsnorm.h"
 #include "worker/nn/rope.h"
 #include "worker/nn/swiglu.h"
+#include "worker/nn/threads.h"
 
 /* x_mid = x + attention(rmsnorm(x)) */
 static void attention_block(struct run *run, const struct weights *w, struct layer_kept *k,
@@ -57,21 +58,40 @@ static void dense_ffn(struct run *run, const struct weights *w, struct layer_kep
     pass_clock_mark(run->clock, PASS_BODY);
 }
 
-/* r (N, E) += sigma times normal numbers, two of them from a counter. */
-static void add_noise(const struct run_noise *noise, real *restrict r, size_t n, size_t experts,
-                      int layer)
+/* Numbers that depend on token and layer alone: rows are drawn by whichever thread. */
+struct noise_job {
+    const struct run_noise *noise;
+    real *r;
+    size_t experts;
+    uint32_t layer;
+};
+
+static void noise_rows(void *ctx, size_t from, size_t to, int thread)
 {
-    for (size_t i = 0; i < n; i++) {
+    const struct noise_job *job = ctx;
+    const struct run_noise *noise = job->noise;
+    const size_t experts = job->experts;
+
+    (void)thread;
+    for (size_t i = from; i < to; i++) {
         for (size_t e = 0; e < experts; e += 2) {
             uint64_t pair = (noise->first_token + i) * (ROUTER_EXPERTS_MAX / 2) + e / 2;
-            struct philox words = philox_at(noise->seed, PHILOX_ROUTER, (uint32_t)layer, pair);
+            struct philox words = philox_at(noise->seed, PHILOX_ROUTER, job->layer, pair);
             double z[2];
             philox_normal(&words, z);
-            r[i * experts + e] += (real)(noise->sigma * z[0]);
+            job->r[i * experts + e] += (real)(noise->sigma * z[0]);
             if (e + 1 < experts)
-                r[i * experts + e + 1] += (real)(noise->sigma * z[1]);
+                job->r[i * experts + e + 1] += (real)(noise->sigma * z[1]);
         }
     }
+}
+
+/* r (N, E) += sigma times normal numbers, two of them from a counter. */
+static void add_noise(const struct run_noise *noise, real *r, size_t n, size_t experts, int layer)
+{
+    struct noise_job job = {.noise = noise, .r = r, .experts = experts, .layer = (uint32_t)layer};
+
+    nn_parallel(n, noise_rows, &job);
 }
 
 /* out += the mixture's output; k keeps what the backward pass needs of the routing. */

@@ -117,6 +117,7 @@ static bool find_options(const struct model_config *cfg, const struct train_opti
 
     *opt = trial_options(cfg, batch, ROUNDS_MAX + 1, like->precision);
     opt->optimiser = like->optimiser;
+    opt->router_noise = like->router_noise;
     for (; batch > 1 && bytes_of(opt, threads) > room; batch /= 2) {
         opt->micro_batch = batch / 2;
         opt->batch_tokens = opt->micro_batch * cfg->context;
@@ -188,6 +189,8 @@ static void add_name(struct strbuf *name, const struct model_config *cfg,
     if (bfloat16 && nn_cpu_bfloat16_wish() != NN_WISH_NONE)
         strbuf_addf(name, "PREREG_BFLOAT16=%s, ",
                     nn_cpu_bfloat16_wish() == NN_WISH_YES ? "yes" : "no");
+    if (opt->router_noise > 0.0)
+        strbuf_adds(name, "router noise, ");
     model_config_name(cfg, name);
 }
 
