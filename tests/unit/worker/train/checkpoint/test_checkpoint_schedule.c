@@ -34,7 +34,8 @@ static void test_earlier_work_counts(void **state)
     (void)state;
     struct step_record history[] = {{3.0F, 100.0F}, {2.0F, 150.0F}, {1.0F, 4000.0F}};
     struct train_options opt = {
-        .model = {.layers = 1, .width = 2, .heads = 1, .vocab = 3, .ffn = 1}, .steps = 3};
+        .model = {.layers = 1, .width = 2, .heads = 1, .kv_heads = 1, .vocab = 3, .ffn = 1},
+        .steps = 3};
     struct train_data data = {.n_sources = 0};
     struct trainer t = {.opt = &opt, .data = &data, .history = history};
     cJSON *params = json_object();
