@@ -2,8 +2,8 @@
  * The course of a contrast's gap over the marks of a run: the verdict's own figure at each mark,
  * the slope over the replicates' courses, whether the gap widens or narrows, and where it changes
  * sign. A replicate enters slope and crossing only with a value at every mark and every setting:
- * one that lost some would have the course of the others, and bend that of all. The report says how many
- * are left out.
+ * one that lost some would have the course of the others, and bend that of all. The report says
+ * how many are left out.
  */
 #include "truthtable/instruments/course.h"
 
