@@ -24,9 +24,15 @@ PAPERS = ("below_the_floor", "active_vs_total")  # a test of each prepares it, w
 def check_and_lock(place, name):
     grid = place.prepare(name)
     equal(place.ctl_json("check", grid)["ok"], True, f"check of {name}")
-    place.ctl("lock", grid)
+    lock(place, grid)
     place.ctl("check", "--no-run", grid)
     return grid
+
+
+def lock(place, grid):
+    """Without a confound that [scope] leaves out."""
+    said = place.ctl("lock", grid)
+    expect("is not declared" not in said.stdout + said.stderr, said.stderr)
 
 
 def test_all_check_and_lock(place):
@@ -45,11 +51,10 @@ def real_data():
 def described(place, grid):
     """What the trainer says of each condition, without the levels of `seed`: {condition: facts}, and the lock's plan."""
     if not os.path.exists(grid + ".lock"):
-        said = place.ctl("lock", grid)
-        expect("is not declared" not in said.stdout + said.stderr, said.stderr)
+        lock(place, grid)
     with open(grid + ".lock", encoding="utf-8") as f:
-        lock = json.load(f)
-    return {condition: stages["train"]["facts"] for condition, stages in lock["describe"].items()}, lock["locked"]["plan"]
+        locked = json.load(f)
+    return {condition: stages["train"]["facts"] for condition, stages in locked["describe"].items()}, locked["locked"]["plan"]
 
 
 def hold(facts, **published):
