@@ -9,6 +9,7 @@
 #ifndef WORKER_MODEL_CARVE_H
 #define WORKER_MODEL_CARVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,7 +26,8 @@
 
 struct carver {
     char *memory;
-    size_t used; /* bytes */
+    size_t used;   /* bytes */
+    bool overlaid; /* other buffers are in the same place: without gaps */
 };
 
 /* The next n elements; NULL while counting. */
@@ -33,9 +35,11 @@ static inline void *carve(struct carver *c, size_t n, size_t size)
 {
     char *p = c->memory == NULL ? NULL : c->memory + c->used;
 
-    c->used += (n * size + CARVE_ALIGN - 1) / CARVE_ALIGN * CARVE_ALIGN + CARVE_GAP;
+    c->used += (n * size + CARVE_ALIGN - 1) / CARVE_ALIGN * CARVE_ALIGN;
+    if (!c->overlaid)
+        c->used += CARVE_GAP;
 #ifdef __SANITIZE_ADDRESS__
-    if (p != NULL)
+    if (p != NULL && !c->overlaid)
         ASAN_POISON_MEMORY_REGION(p + n * size, (size_t)(c->memory + c->used - p) - n * size);
 #endif
     return p;

@@ -6,6 +6,10 @@
  * What is cheap to recompute (normalised inputs, sums of experts' outputs, SwiGLU's output,
  * gathered inputs of experts) exists once for all layers (run->again), and each layer points to it.
  * With RUN_TRAIN_WHOLE the largest of the rest are in the gradient, as far as it reaches.
+ *
+ * Logits exist between the passes forward and backward, so what only those need can be where the
+ * logits are. That takes less memory unless the gradient has room for everything: set_up() counts
+ * both layouts.
  */
 #include "worker/model/run.h"
 
@@ -24,22 +28,46 @@
 #define HEAD_ROWS_LARGE  256
 #define HEAD_VOCAB_SMALL 4096
 
+#define LINE (CARVE_ALIGN / sizeof(real)) /* elements */
+
 /* Room for n elements that are needed until the backward pass reaches `layer`: from the gradient,
  * as far back as it is free, where there is enough. */
 static real *carve_lent(struct carver *c, struct run *run, int layer, size_t n)
 {
-    const size_t line = CARVE_ALIGN / sizeof(real);
     struct run_lent *lent = &run->lent;
-    size_t size = (n + line - 1) / line * line;
+    size_t size = (n + LINE - 1) / LINE * LINE;
 
     if (run->mode != RUN_TRAIN_WHOLE)
         return carve_real(c, n);
-    size_t top = lent->free < lent->first[layer] ? lent->free : lent->first[layer];
-    top = top / line * line;
+    size_t top = (lent->free < lent->first[layer] ? lent->free : lent->first[layer]) / LINE * LINE;
     if (top < lent->first[0] + size)
         return carve_real(c, n);
     lent->free = top - size;
     return lent->grad == NULL ? NULL : lent->grad + lent->free;
+}
+
+/* Whether the last layer's n elements are in its own gradient, until they are moved. */
+static bool carve_moved(struct run *run, real **at, size_t n)
+{
+    struct run_lent *lent = &run->lent;
+    size_t size = (n + LINE - 1) / LINE * LINE, top = lent->free / LINE * LINE;
+
+    if (!run->shares_logits || run->mode != RUN_TRAIN_WHOLE || n == 0 ||
+        run->n_moved == RUN_MOVED_MAX || top <= lent->first[run->cfg.layers - 1] ||
+        top < lent->first[0] + size || run->room.used + size * sizeof(real) > run->room_bytes)
+        return false;
+    lent->free = top - size;
+    *at = lent->grad == NULL ? NULL : lent->grad + lent->free;
+    run->moved[run->n_moved++] =
+        (struct run_moved){.at = at, .early = *at, .late = carve_real(&run->room, n), .n = n};
+    return true;
+}
+
+/* Room for n elements that `layer` keeps for its backward pass. */
+static void carve_kept(struct carver *c, struct run *run, int layer, real **at, size_t n)
+{
+    if (layer + 1 < run->cfg.layers || !carve_moved(run, at, n))
+        *at = carve_lent(c, run, layer, n);
 }
 
 /* The router's and the experts' part of one layer. */
@@ -59,9 +87,9 @@ static void carve_mixture(struct carver *c, struct run *run, int layer)
     k->plan.first = carve_u32(c, e + 1);
     k->plan.source = carve_u32(c, top);
     k->moe.xg = run->again.xg;
-    k->moe.gu = carve_lent(c, run, layer, top * 2 * f);
+    carve_kept(c, run, layer, &k->moe.gu, top * 2 * f);
     k->moe.h = run->again.moe_h;
-    k->moe.yg = carve_lent(c, run, layer, top * (size_t)cfg->width);
+    carve_kept(c, run, layer, &k->moe.yg, top * (size_t)cfg->width);
 }
 
 /* A block's activations; dense_ffn is the width of its dense part, 0 for none. */
@@ -72,13 +100,13 @@ static void carve_layer(struct carver *c, struct run *run, int layer, size_t den
 
     k->rstd1 = carve_real(c, n);
     k->xn1 = run->again.xn;
-    k->qkv = carve_lent(c, run, layer, n * model_config_qkv(&run->cfg));
-    k->att = carve_lent(c, run, layer, n * width);
+    carve_kept(c, run, layer, &k->qkv, n * model_config_qkv(&run->cfg));
+    carve_kept(c, run, layer, &k->att, n * width);
     k->lse = carve_real(c, n * (size_t)run->cfg.heads);
-    k->x_mid = carve_lent(c, run, layer, n * width);
+    carve_kept(c, run, layer, &k->x_mid, n * width);
     k->rstd2 = carve_real(c, n);
     k->xn2 = run->again.xn;
-    k->gu = carve_lent(c, run, layer, n * 2 * dense_ffn);
+    carve_kept(c, run, layer, &k->gu, n * 2 * dense_ffn);
     k->h = run->again.h;
     if (moe)
         carve_mixture(c, run, layer);
@@ -87,24 +115,42 @@ static void carve_layer(struct carver *c, struct run *run, int layer, size_t den
 static void carve_scratch(struct carver *c, struct run *run)
 {
     const struct model_config *cfg = &run->cfg;
-    size_t n = run->max_tokens, width = (size_t)cfg->width;
+    size_t n = run->max_tokens;
 
-    run->grad.dx = carve_real(c, n * width);
-    run->grad.dn = carve_real(c, n * width);
+    run->grad.dn = carve_real(c, n * (size_t)cfg->width);
     run->grad.dw = carve_real(c, n * (size_t)cfg->top_k);
     run->grad.dr = carve_real(c, n * (size_t)cfg->experts);
 }
 
-static void carve_again(struct carver *c, struct run *run, size_t dense_ffn)
+/* What is not needed while there are logits. */
+static void carve_beside_logits(struct carver *c, struct run *run, size_t dense_ffn)
 {
     const struct model_config *cfg = &run->cfg;
     size_t n = run->max_tokens;
 
-    run->again.x = carve_real(c, n * (size_t)cfg->width);
     run->again.xn = carve_real(c, n * (size_t)cfg->width);
     run->again.h = carve_real(c, n * dense_ffn);
-    run->again.xg = carve_real(c, cfg->experts > 0 ? n * (size_t)cfg->width : 0);
     run->again.moe_h = carve_real(c, cfg->experts > 0 ? n * (size_t)cfg->expert_ffn : 0);
+    if (run->mode != RUN_INFER)
+        run->grad.dx = carve_real(c, n * (size_t)cfg->width);
+}
+
+static void carve_logits(struct carver *c, struct run *run, size_t dense_ffn)
+{
+    size_t logits = run->head_rows * run->logits_ld;
+
+    if (!run->shares_logits) {
+        carve_beside_logits(c, run, dense_ffn);
+        run->logits = carve_lent(c, run, run->cfg.layers, logits);
+        return;
+    }
+    struct carver beside = {.overlaid = true};
+    carve_beside_logits(&beside, run, dense_ffn);
+    size_t all = max_size(logits, beside.used / sizeof(real));
+    run->logits = carve_real(c, all);
+    run->room = (struct carver){.memory = (char *)run->logits, .overlaid = true};
+    run->room_bytes = all * sizeof(real);
+    carve_beside_logits(&run->room, run, dense_ffn);
 }
 
 static struct attention_dims scratch_dims(const struct model_config *cfg)
@@ -145,9 +191,11 @@ static void lay_out(struct carver *c, struct run *run)
 
     for (int layer = 0; layer < cfg->layers; layer++)
         dense_ffn = max_size(dense_ffn, model_config_dense_ffn(cfg, layer));
-    carve_again(c, run, dense_ffn);
+    run->n_moved = 0;
+    run->again.x = carve_real(c, n * width);
+    run->again.xg = cfg->experts > 0 ? run->again.x : NULL;
     /* From what is used up first to what is needed longest, as carve_lent() wants. */
-    run->logits = carve_lent(c, run, cfg->layers, run->head_rows * run->logits_ld);
+    carve_logits(c, run, dense_ffn);
     run->x_last = carve_stream(c, run, cfg->layers);
     for (int layer = cfg->layers - 1; run->mode != RUN_INFER && layer >= 0; layer--) {
         carve_layer(c, run, layer, model_config_dense_ffn(cfg, layer),
@@ -179,6 +227,18 @@ static void find_lent(struct run_lent *lent, const struct model_config *cfg)
     tensor_table_release(&table);
 }
 
+/* Bytes of a layout. */
+static size_t count(struct run *run, bool shares_logits)
+{
+    struct carver counter = {0};
+
+    run->shares_logits = shares_logits;
+    if (run->mode == RUN_TRAIN_WHOLE)
+        run->lent.free = run->lent.first[run->cfg.layers];
+    lay_out(&counter, run);
+    return counter.used;
+}
+
 static void set_up(struct run *run, const struct model_config *cfg, enum run_mode mode,
                    size_t max_tokens)
 {
@@ -190,6 +250,9 @@ static void set_up(struct run *run, const struct model_config *cfg, enum run_mod
     run->layers = xcalloc((size_t)cfg->layers, sizeof(*run->layers));
     if (mode == RUN_TRAIN_WHOLE)
         find_lent(&run->lent, cfg);
+    size_t apart = count(run, false), shared = count(run, true);
+    run->shares_logits = shared < apart;
+    run->bytes = shared < apart ? shared : apart;
 }
 
 double run_thread_bytes(const struct model_config *cfg)
@@ -202,13 +265,11 @@ double run_thread_bytes(const struct model_config *cfg)
 double run_bytes(const struct model_config *cfg, enum run_mode mode, size_t max_tokens)
 {
     struct run run;
-    struct carver count = {0};
 
     set_up(&run, cfg, mode, max_tokens);
-    lay_out(&count, &run);
     free(run.layers);
     free(run.lent.first);
-    return (double)count.used;
+    return (double)run.bytes;
 }
 
 /* Every buffer gets its place. */
@@ -232,15 +293,13 @@ int run_create(const struct model_config *cfg, enum run_mode mode, size_t max_to
                struct run **out, struct err *err)
 {
     struct run *run = xcalloc(1, sizeof(*run));
-    struct carver carver = {0};
 
     *out = NULL;
     set_up(run, cfg, mode, max_tokens);
-    lay_out(&carver, run);
-    run->memory = pages_alloc(carver.used);
+    run->memory = pages_alloc(run->bytes);
     if (run->memory == NULL) {
         int rc = err_set(err, ERR_OTHER, "no memory: %zu bytes for the activations of %zu tokens",
-                         carver.used, max_tokens);
+                         run->bytes, max_tokens);
         run_free(run);
         return rc;
     }
@@ -248,6 +307,21 @@ int run_create(const struct model_config *cfg, enum run_mode mode, size_t max_to
     rope_table(run->rope, cfg->rope_theta, (size_t)cfg->context, (size_t)(cfg->width / cfg->heads));
     *out = run;
     return 0;
+}
+
+void run_move(struct run *run)
+{
+    for (size_t i = 0; i < run->n_moved; i++) {
+        struct run_moved *m = &run->moved[i];
+        memcpy(m->late, m->early, m->n * sizeof(real));
+        *m->at = m->late;
+    }
+}
+
+void run_move_back(struct run *run)
+{
+    for (size_t i = 0; i < run->n_moved; i++)
+        *run->moved[i].at = run->moved[i].early;
 }
 
 void run_free(struct run *run)

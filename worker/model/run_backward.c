@@ -124,8 +124,8 @@ static void restore_input(const struct pass *ps, int layer)
     if (layer == 0) {
         embedding_forward(run->again.x, weight(ps, TENSOR_EMBED, -1), ps->batch->tokens, ps->n, c);
     } else {
-        memcpy(run->again.x, before->x_mid, ps->n * c * sizeof(real));
-        moe_combine(run->again.x, &before->moe, &before->plan, before->route_w, &dims);
+        moe_combine(run->again.x, before->x_mid, &before->moe, &before->plan, before->route_w,
+                    &dims);
     }
     pass_clock_mark(run->clock, PASS_ELEMENTS);
 }
@@ -211,6 +211,8 @@ void run_gradient(struct run *run, const struct weights *w, const struct run_bat
         clear_lent(&ps, run->lent.first[run->cfg.layers], w->table.n_params);
     }
     loss->cross_entropy = run_head_gradient(run, w, batch, objective->share, grad);
+    run_move(run);
+    pass_clock_mark(run->clock, PASS_REST);
     /* The head left the gradient of the final norm's output in dn; the stream's own begins at
      * zero. */
     memset(run->grad.dx, 0, n * c * sizeof(real));

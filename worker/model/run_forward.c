@@ -94,7 +94,7 @@ static void add_noise(const struct run_noise *noise, real *r, size_t n, size_t e
     nn_parallel(n, noise_rows, &job);
 }
 
-/* out += the mixture's output; k keeps what the backward pass needs of the routing. */
+/* out = x_mid + the mixture's output; k keeps what the backward pass needs of the routing. */
 static void mixture(struct run *run, const struct weights *w, struct layer_kept *k, real *out,
                     size_t n, int layer, struct router_stats *stats)
 {
@@ -112,9 +112,9 @@ static void mixture(struct run *run, const struct weights *w, struct layer_kept 
     size_t dropped = moe_plan_make(&k->plan, k->chosen, k->counts, &dims);
     if (stats != NULL)
         stats->dropped += dropped;
-    moe_forward(out, &k->moe, &k->plan, k->xn2, k->route_w,
-                weights_at(w, TENSOR_EXPERT_GATE_UP, layer),
+    moe_forward(&k->moe, &k->plan, k->xn2, weights_at(w, TENSOR_EXPERT_GATE_UP, layer),
                 weights_at(w, TENSOR_EXPERT_DOWN, layer), &dims);
+    moe_combine(out, k->x_mid, &k->moe, &k->plan, k->route_w, &dims);
 }
 
 /* out = x_mid + ffn(rmsnorm(x_mid)) */
@@ -125,7 +125,8 @@ static void ffn_block(struct run *run, const struct weights *w, struct layer_kep
 
     rmsnorm_forward(k->xn2, k->rstd2, k->x_mid, weights_at(w, TENSOR_NORM_FFN, layer),
                     (real)run->cfg.norm_eps, n, c);
-    memcpy(out, k->x_mid, n * c * sizeof(real));
+    if (!model_config_is_moe(&run->cfg, layer))
+        memcpy(out, k->x_mid, n * c * sizeof(real));
     pass_clock_mark(run->clock, PASS_ELEMENTS);
     if (model_config_is_moe(&run->cfg, layer))
         mixture(run, w, k, out, n, layer, stats);
@@ -141,6 +142,7 @@ void run_forward(struct run *run, const struct weights *w, const struct run_batc
 
     assert(n > 0 && n <= run->max_tokens && batch->length <= (size_t)run->cfg.context);
     assert(run->mode != RUN_TRAIN_WHOLE || run->lent.grad != NULL);
+    run_move_back(run);
     embedding_forward(run->layers[0].x, weights_at(w, TENSOR_EMBED, -1), batch->tokens, n, c);
     for (int layer = 0; layer < run->cfg.layers; layer++) {
         struct layer_kept *k = &run->layers[layer];

@@ -2,6 +2,7 @@
 #ifndef WORKER_MODEL_RUN_PRIVATE_H
 #define WORKER_MODEL_RUN_PRIVATE_H
 
+#include "worker/model/carve.h"
 #include "worker/model/run.h"
 #include "worker/nn/attention.h"
 #include "worker/nn/moe.h"
@@ -17,6 +18,19 @@ struct run_lent {
     real *grad;    /* NULL: not lent yet */
     size_t *first; /* (layers + 1) */
     size_t free;   /* elements before this one are not used yet */
+};
+
+/*
+ * Buffers of the last layer that are where its gradient will be, and make way for it once the
+ * logits are used up: into their place, beside what else is there.
+ */
+#define RUN_MOVED_MAX 8
+
+struct run_moved {
+    real **at; /* where the layer finds it */
+    real *early;
+    real *late;
+    size_t n; /* elements */
 };
 
 /*
@@ -57,7 +71,7 @@ struct run_scratch {
 
 /* What all layers share in a forward pass, and a backward pass recomputes. */
 struct run_again {
-    real *x;     /* (N, C) */
+    real *x;     /* (N, C); not while experts are at work: where xg is */
     real *xn;    /* (N, C) */
     real *h;     /* (N, F) */
     real *xg;    /* (N, C) of one expert */
@@ -69,6 +83,7 @@ struct run {
     enum run_mode mode;
     size_t max_tokens;
     char *memory;
+    size_t bytes;
     struct layer_kept *layers; /* (L) */
     real *x_last;              /* (N, C) out of the last block */
     real *rstd_last;           /* (N) */
@@ -79,6 +94,11 @@ struct run {
     double *row_loss;          /* (head rows) */
     size_t head_rows;
     size_t logits_ld;
+    bool shares_logits; /* what is not needed beside logits is in their place */
+    struct carver room; /* shares_logits: what is left of it for buffers to be moved to */
+    size_t room_bytes;
+    struct run_moved moved[RUN_MOVED_MAX];
+    size_t n_moved;
     enum product_precision precision;      /* of the linear layers but the router */
     struct pass_clock *clock;              /* NULL unless the pass is measured */
     const struct run_objective *objective; /* of the gradient under way; NULL in other passes */
@@ -90,6 +110,10 @@ struct run {
 /* Whether a block's input is a sum that is cheap to repeat: the tokens' embeddings, or what a block
  * of experts alone gave. layer == cfg->layers: the last block's output. */
 bool run_restores_input(const struct model_config *cfg, int layer);
+
+/* Moves what makes way for the last layer's gradient; run_move_back() undoes it, contents apart. */
+void run_move(struct run *run);
+void run_move_back(struct run *run);
 
 /* The dimensions of attention and of a mixture for this pass. */
 struct attention_dims run_attention_dims(const struct run *run, const struct run_batch *batch);

@@ -68,7 +68,7 @@ static void clear_dropped(const struct moe_kept *kept, const struct moe_plan *pl
 struct exchange {
     const struct moe_plan *plan;
     const real *tokens;  /* (N, C), read */
-    real *out;           /* (N, C), added to */
+    real *out;           /* (N, C), written or added to */
     real *grouped;       /* rows of C */
     const real *weights; /* (N, K) */
     real *dw;            /* (N, K) */
@@ -98,15 +98,18 @@ static void gather(const struct moe_kept *kept, const struct moe_plan *plan, con
     pass_clock_mark(dims->clock, PASS_ROUTING);
 }
 
-/* y += w yg */
+/* y = base + w yg */
 static void weigh_part(void *ctx, size_t from, size_t to, int thread)
 {
     const struct exchange *e = ctx;
 
     (void)thread;
-    for (size_t i = from * e->k; i < to * e->k; i++)
-        vec_axpy(e->out + i / e->k * e->c, e->weights[i], e->grouped + e->plan->place[i] * e->c,
-                 e->c);
+    for (size_t row = from; row < to; row++) {
+        real *out = e->out + row * e->c;
+        memcpy(out, e->tokens + row * e->c, e->c * sizeof(real));
+        for (size_t i = row * e->k; i < (row + 1) * e->k; i++)
+            vec_axpy(out, e->weights[i], e->grouped + e->plan->place[i] * e->c, e->c);
+    }
 }
 
 /* dw = dy yg, and yg becomes dyg = w dy */
@@ -134,10 +137,12 @@ static void collect_part(void *ctx, size_t from, size_t to, int thread)
         vec_add(e->out + i / e->k * e->c, e->grouped + e->plan->place[i] * e->c, e->c);
 }
 
-void moe_combine(real *restrict y, const struct moe_kept *kept, const struct moe_plan *plan,
-                 const real *restrict weights, const struct moe_dims *dims)
+void moe_combine(real *restrict y, const real *restrict base, const struct moe_kept *kept,
+                 const struct moe_plan *plan, const real *restrict weights,
+                 const struct moe_dims *dims)
 {
     struct exchange e = {.plan = plan,
+                         .tokens = base,
                          .out = y,
                          .grouped = kept->yg,
                          .weights = weights,
@@ -148,9 +153,8 @@ void moe_combine(real *restrict y, const struct moe_kept *kept, const struct moe
     pass_clock_mark(dims->clock, PASS_ROUTING);
 }
 
-void moe_forward(real *restrict y, const struct moe_kept *kept, const struct moe_plan *plan,
-                 const real *restrict x, const real *restrict weights, const real *restrict wgu,
-                 const real *restrict wd, const struct moe_dims *dims)
+void moe_forward(const struct moe_kept *kept, const struct moe_plan *plan, const real *restrict x,
+                 const real *restrict wgu, const real *restrict wd, const struct moe_dims *dims)
 {
     size_t c = dims->width, f = dims->ffn;
 
@@ -169,7 +173,6 @@ void moe_forward(real *restrict y, const struct moe_kept *kept, const struct moe
         pass_clock_mark(dims->clock, PASS_BODY);
     }
     clear_dropped(kept, plan, dims);
-    moe_combine(y, kept, plan, weights, dims);
 }
 
 /* Rows at .. at + m - 1 of expert e, whose xg is there: yg holds dyg and gets dxg, gu gets dgu, h

@@ -56,14 +56,15 @@ struct moe_kept {
 size_t moe_plan_make(struct moe_plan *plan, const uint32_t *restrict chosen,
                      const uint32_t *restrict counts, const struct moe_dims *dims);
 
-/* y (N, C) is added to: the residual stream is the first term of the sum. */
-void moe_forward(real *restrict y, const struct moe_kept *kept, const struct moe_plan *plan,
-                 const real *restrict x, const real *restrict weights, const real *restrict wgu,
-                 const real *restrict wd, const struct moe_dims *dims);
+/* The experts' outputs, yg, of the inputs x (N, C). */
+void moe_forward(const struct moe_kept *kept, const struct moe_plan *plan, const real *restrict x,
+                 const real *restrict wgu, const real *restrict wd, const struct moe_dims *dims);
 
-/* Adds the outputs, weighed, to y (N, C) again, with the bits of moe_forward(). */
-void moe_combine(real *restrict y, const struct moe_kept *kept, const struct moe_plan *plan,
-                 const real *restrict weights, const struct moe_dims *dims);
+/* y (N, C) = base + the outputs, weighed: the residual stream is the first term of the sum. y may
+ * be where xg is. */
+void moe_combine(real *restrict y, const real *restrict base, const struct moe_kept *kept,
+                 const struct moe_plan *plan, const real *restrict weights,
+                 const struct moe_dims *dims);
 
 /* Where the gradients go: dx (N, C) added to, dw (N, K) overwritten, dwgu and dwd added to. */
 struct moe_gradient {

@@ -1,7 +1,7 @@
 /*
  * Buffers of two large pages and more are aligned to 2 MiB, and the kernel is asked to back them
- * with large pages. Smaller ones are aligned to a cache line, which is also what AVX-512 loads
- * want.
+ * with large pages, but for the end, of which a large page would leave a part unused. Smaller ones
+ * are aligned to a cache line, which is also what AVX-512 loads want.
  */
 #include "worker/nn/pages.h"
 
@@ -21,6 +21,7 @@ void *pages_alloc(size_t bytes)
     size_t size = bytes == 0 ? align : (bytes + align - 1) / align * align;
     void *p = aligned_alloc(align, size);
     if (p != NULL && align == LARGE_PAGE)
-        (void)madvise(p, size, MADV_HUGEPAGE); /* a wish: without it everything works, slower */
+        (void)madvise(p, bytes / align * align,
+                      MADV_HUGEPAGE); /* a wish: without it everything works, slower */
     return p;
 }

@@ -367,15 +367,15 @@ struct moe_case {
     struct moe_dims dims;
     struct moe_plan plan;
     struct moe_kept kept;
-    double *x, *w, *wgu, *wd, *y, *r;
+    double *x, *w, *wgu, *wd, *base, *y, *r;
 };
 
 static double moe_loss(void *ctx)
 {
     struct moe_case *k = ctx;
 
-    memset(k->y, 0, k->dims.n * k->dims.width * sizeof(double));
-    moe_forward(k->y, &k->kept, &k->plan, k->x, k->w, k->wgu, k->wd, &k->dims);
+    moe_forward(&k->kept, &k->plan, k->x, k->wgu, k->wd, &k->dims);
+    moe_combine(k->y, k->base, &k->kept, &k->plan, k->w, &k->dims);
     return weighted(k->y, k->r, k->dims.n * k->dims.width);
 }
 
@@ -394,6 +394,7 @@ static void moe_case_init(struct moe_case *k)
     k->w = random_array(top, 20, 1.0);
     k->wgu = random_array(k->dims.experts * 2 * f * c, 21, 1.0);
     k->wd = random_array(k->dims.experts * c * f, 22, 1.0);
+    k->base = random_array(n * c, 24, 1.0);
     k->y = zero_array(n * c);
     k->r = random_array(n * c, 23, 1.0);
     k->kept = (struct moe_kept){zero_array(n * c), zero_array(top * 2 * f), zero_array(n * f),
@@ -403,8 +404,8 @@ static void moe_case_init(struct moe_case *k)
 static void moe_case_release(struct moe_case *k)
 {
     free(k->plan.place), free(k->plan.first), free(k->plan.source);
-    free(k->x), free(k->w), free(k->wgu), free(k->wd), free(k->y), free(k->r);
-    free(k->kept.xg), free(k->kept.gu), free(k->kept.h), free(k->kept.yg);
+    free(k->x), free(k->w), free(k->wgu), free(k->wd), free(k->base), free(k->y);
+    free(k->r), free(k->kept.xg), free(k->kept.gu), free(k->kept.h), free(k->kept.yg);
 }
 
 static void test_moe(void **state)
@@ -415,10 +416,9 @@ static void test_moe(void **state)
     size_t n = k.dims.n, c = k.dims.width, f = k.dims.ffn, top = n * k.dims.top_k;
     size_t n_gu = k.dims.experts * 2 * f * c, n_d = k.dims.experts * c * f;
     struct moe_gradient g = {zero_array(n * c), zero_array(top), zero_array(n_gu), zero_array(n_d)};
-    double *y = zero_array(n * c);
     (void)moe_loss(&k);
-    moe_combine(y, &k.kept, &k.plan, k.w, &k.dims);
-    assert_memory_equal(y, k.y, n * c * sizeof(double));
+    moe_combine(k.kept.xg, k.base, &k.kept, &k.plan, k.w, &k.dims);
+    assert_memory_equal(k.kept.xg, k.y, n * c * sizeof(double));
     memset(k.kept.xg, 0xff, n * c * sizeof(double)); /* another layer's by now */
     memset(k.kept.h, 0xff, n * f * sizeof(double));
     moe_backward(&g, k.r, &k.kept, &k.plan, k.x, k.w, k.wgu, k.wd, &k.dims);
@@ -426,7 +426,7 @@ static void test_moe(void **state)
     gradcheck("mixture weights", k.w, g.dw, top, 1, moe_loss, &k);
     gradcheck("mixture gate and up", k.wgu, g.dwgu, n_gu, 1, moe_loss, &k);
     gradcheck("mixture down", k.wd, g.dwd, n_d, 1, moe_loss, &k);
-    free(g.dx), free(g.dw), free(g.dwgu), free(g.dwd), free(y);
+    free(g.dx), free(g.dw), free(g.dwgu), free(g.dwd);
     moe_case_release(&k);
 }
 
