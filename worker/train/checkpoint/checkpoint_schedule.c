@@ -56,6 +56,8 @@ static bool is_due(const struct checkpoint_schedule *k)
     double since = (double)(now - k->due_ns) * 1e-9;
     double worked = k->earlier + (double)(now - k->begin_ns) * 1e-9;
 
+    if (k->task->try_steps > 0) /* one, so that its memory and its file are measured, too */
+        return k->begin_ns == k->due_ns;
     if (k->task->checkpoint_seconds >= 0.0)
         return since >= k->task->checkpoint_seconds;
     return since >= checkpoint_interval(k->cost, worked, k->task->attempt_no - 1);
