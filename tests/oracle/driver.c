@@ -138,6 +138,7 @@ static cJSON *describe_routers(const struct engine *e)
         json_put_number(layer, "balance", h->step[i].balance);
         json_put_number(layer, "z", h->step[i].z);
         json_put_number(layer, "z_sum", h->step[i].z_sum);
+        json_put_int(layer, "dropped", (int64_t)h->step[i].dropped);
         json_put(layer, "counts", counts);
         json_put(layer, "p_sum", p);
         json_push(layers, layer);

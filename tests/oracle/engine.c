@@ -81,7 +81,11 @@ real *engine_gradient(struct engine *e)
                                   .length = context};
         struct run_objective objective = {.balance = e->opt.balance_loss,
                                           .z = e->opt.router_z_loss,
-                                          .share = (double)batch.batch / (double)n_seqs};
+                                          .share = (double)batch.batch / (double)n_seqs,
+                                          .noise = {.sigma = e->opt.router_noise,
+                                                    .seed = e->opt.seed,
+                                                    .first_token = at * context},
+                                          .capacity_factor = e->opt.capacity_factor};
         struct run_loss loss;
         for (size_t i = 0; i < batch.batch; i++)
             train_data_sequence(&e->data, at + i, t->tokens + i * context,

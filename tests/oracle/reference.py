@@ -1,6 +1,6 @@
 """The whole training step written once more from docs/models.md, in PyTorch float64, without regard to speed.
 
-It is the reference where transformers has none (raw weights, shared experts, dense first blocks, z-loss, choice biases) or
+It is the reference where transformers has none (raw weights, shared experts, dense first blocks, z-loss, choice biases, noise, capacities) or
 computes parts in float32 whatever the model's type (norms, rotary tables, router probabilities). Experts are all evaluated on all
 tokens and weighed, so it shares no idea with the grouped products of the engine; gradients are autograd's, updates torch.optim's.
 """
@@ -10,6 +10,7 @@ import math
 import torch
 
 import oracle
+import philox
 
 
 def rms_norm(x, weight, eps):
@@ -32,7 +33,8 @@ def swiglu(x, gate, up, down):
 class Routing:
     """What one mixture did with one pass."""
 
-    def __init__(self, logits, bias, model):
+    def __init__(self, logits, bias, model, factor=0.0):
+        """factor: of the capacity; 0 outside training, and where nothing is dropped."""
         self.p = torch.softmax(logits, -1)
         self.lse = torch.logsumexp(logits, -1)
         chosen = torch.topk(logits + bias, model["top_k"], -1).indices
@@ -41,9 +43,23 @@ class Routing:
         if model["renormalise"]:
             self.weights = self.weights / self.weights.sum(-1, keepdim=True)
         self.counts = self.mask.sum(0).detach()
+        kept = self.within_capacity(chosen, factor)
+        self.dropped = float((self.mask - kept).sum())
+        self.weights = self.weights * kept
         share = self.counts / self.counts.sum()
         self.balance = model["experts"] * (share * self.p.mean(0)).sum()
         self.z = self.lse.pow(2).mean()
+
+    def within_capacity(self, chosen, factor):
+        """The mask without what is dropped: all first choices are served before all second ones, earlier tokens before later."""
+        kept, (n, choices) = torch.zeros_like(self.mask), chosen.shape
+        room = [max(1, math.ceil(factor * (n * choices / self.mask.shape[1]))) if factor > 0 else n] * self.mask.shape[1]
+        for k in range(choices):
+            for token, expert in enumerate(chosen[:, k].tolist()):
+                if room[expert] > 0:
+                    room[expert] -= 1
+                    kept[token, expert] = 1.0
+        return kept
 
 
 class Reference:
@@ -74,12 +90,17 @@ class Reference:
         y = torch.softmax(scores.masked_fill(future, -math.inf), -1) @ v
         return y.transpose(1, 2).reshape(batch, length, -1) @ self.w[f"{at}.self_attn.o_proj.weight"].T
 
-    def feed_forward(self, x, at, layer, routings):
+    def feed_forward(self, x, at, layer, routings, first_token):
         m = self.model
         if m["experts"] == 0 or layer < m["dense_layers"]:
             return swiglu(x, *(self.w[f"{at}.mlp.{part}_proj.weight"] for part in ("gate", "up", "down")))
         at = f"{at}.block_sparse_moe"
-        routing = Routing((x @ self.w[f"{at}.gate.weight"].T).flatten(0, 1), self.bias[layer], m)
+        logits = (x @ self.w[f"{at}.gate.weight"].T).flatten(0, 1)
+        if first_token is not None and self.params.get("router_noise", 0.0) > 0:
+            logits = logits + self.params["router_noise"] * torch.from_numpy(
+                philox.router_normals(self.params["seed"], layer, first_token, *logits.shape))
+        factor = 0.0 if first_token is None else self.params.get("capacity_factor", 0.0)
+        routing = Routing(logits, self.bias[layer], m, factor)
         routings.append(routing)
         gate_up = self.w[f"{at}.experts.gate_up"].view(m["experts"], 2, m["expert_ffn"], m["width"])
         down = self.w[f"{at}.experts.down"].view(m["experts"], m["width"], m["expert_ffn"])
@@ -89,14 +110,15 @@ class Reference:
             y = y + swiglu(x, *(self.w[f"{at}.shared.{part}"] for part in ("gate", "up", "down")))
         return y
 
-    def forward(self, tokens):
-        """Logits (B, T, V) and the mixtures' routings."""
+    def forward(self, tokens, first_token=None):
+        """Logits (B, T, V) and the mixtures' routings. first_token: of a pass of training, counted over the whole run; routers have
+        noise and experts their capacity there alone."""
         x, routings = self.w["model.embed_tokens.weight"][tokens], []
         for layer in range(self.model["layers"]):
             at = f"model.layers.{layer}"
             x = x + self.attention(rms_norm(x, self.w[f"{at}.input_layernorm.weight"], self.eps), at)
             normed = rms_norm(x, self.w[f"{at}.post_attention_layernorm.weight"], self.eps)
-            x = x + self.feed_forward(normed, at, layer, routings)
+            x = x + self.feed_forward(normed, at, layer, routings, first_token)
         x = rms_norm(x, self.w["model.norm.weight"], self.eps)
         head = self.w["model.embed_tokens.weight" if self.model["tie_embeddings"] else "lm_head.weight"]
         return x @ head.T, routings
@@ -107,7 +129,7 @@ class Reference:
         alpha = p.get("balance_loss", 0.0) * (1 + (p.get("balance_anneal", 1.0) - 1) * step / max(1, self.steps - 1))
         for at in range(0, n_seqs, self.micro):
             part = slice(at, min(at + self.micro, n_seqs))
-            logits, routings = self.forward(tokens[part])
+            logits, routings = self.forward(tokens[part], (step * n_seqs + part.start) * self.model["context"])
             entropy = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets[part].flatten())
             loss = entropy
             if routings:

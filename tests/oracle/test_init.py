@@ -15,40 +15,13 @@ import tempfile
 import numpy
 
 import oracle
+from philox import MIX, OFFSET, ORDER, WORD, normals, philox, words
 
 KNOWN = [([0, 0, 0, 0], [0, 0], [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]),
          ([0xFFFFFFFF] * 4, [0xFFFFFFFF] * 2, [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]),
          ([0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344], [0xA4093822, 0x299F31D0],
           [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1])]
-INIT, MIX, ORDER, OFFSET = 1, 3, 4, 5
 BLOCK = 10000
-WORD = 2**32
-
-
-def philox(counter, key):
-    c, k = list(counter), list(key)
-    for _ in range(10):
-        low, high = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
-        c = [high // WORD ^ c[1] ^ k[0], high % WORD, low // WORD ^ c[3] ^ k[1], low % WORD]
-        k = [(k[0] + 0x9E3779B9) % WORD, (k[1] + 0xBB67AE85) % WORD]
-    return c
-
-
-def words(seed, stream, a, b):
-    return philox([b % WORD, b // WORD, a, stream], [seed % WORD, seed // WORD])
-
-
-def unit(high, low):
-    return ((high * WORD + low >> 11) + 0.5) / 2**53
-
-
-def normals(seed, tensor, n):
-    out = []
-    for pair in range((n + 1) // 2):
-        w = words(seed, INIT, tensor, pair)
-        r, angle = math.sqrt(-2 * math.log(unit(w[0], w[1]))), 2 * math.pi * unit(w[2], w[3])
-        out += [r * math.cos(angle), r * math.sin(angle)]
-    return numpy.array(out[:n])
 
 
 def permute(seed, stream, a, b, i, n):

@@ -84,7 +84,7 @@ def run_engine(dump, params):
     with open(os.path.join(dump.folder, "router.json"), encoding="utf-8") as f:
         for step in json.load(f):
             for layer in step:
-                run.routers += [layer["counts"], layer["p_sum"], layer["z_sum"], layer["balance"]]
+                run.routers += [layer["counts"], layer["p_sum"], layer["z_sum"], layer["balance"], layer["dropped"]]
     if dump.model["experts"] > 0:
         run.bias = dump.reals("bias.bin").astype(numpy.float64)
     return run
@@ -101,7 +101,8 @@ def run_reference(dump, params):
         run.losses.append(loss)
         for passes in mixtures:
             run.routers += [sum(r.counts for r in passes).numpy(), sum(r.p.detach().sum(0) for r in passes).numpy(),
-                            sum(float(r.lse.detach().pow(2).sum()) for r in passes), float(passes[-1].balance.detach())]
+                            sum(float(r.lse.detach().pow(2).sum()) for r in passes), float(passes[-1].balance.detach()),
+                            sum(r.dropped for r in passes)]
         if step == 0:
             run.gradients = arrays({name: w.grad for name, w in net.w.items()})
         net.update(mixtures, step)
@@ -166,7 +167,7 @@ def run_transformers(dump, params):
 def transformers_has(params):
     if params.get("experts", 0) == 0:
         return True
-    beyond = ("shared", "dense_layers", "router_z_loss", "bias_update_rate")
+    beyond = ("shared", "dense_layers", "router_z_loss", "bias_update_rate", "router_noise", "capacity_factor")
     return params.get("renormalise", True) and not any(params.get(key) for key in beyond)
 
 
