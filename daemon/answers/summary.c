@@ -4,7 +4,7 @@
  *
  * The time left is estimated per stage from tasks that are done, else from a running attempt's
  * pace, else from what the worker declared; it is null when a stage with work left has none of
- * these.
+ * these. An apparatus check takes as long as its first run took, else as declared.
  */
 #include <math.h>
 #include <string.h>
@@ -87,6 +87,36 @@ static double side_by_side(const struct shell *sh, const struct plan_program *p,
     return fmax(floor(n), 1);
 }
 
+/* How long a run of that check took; negative: none has ended well. */
+static int64_t check_took_ms(const struct hosted *h, const char *first)
+{
+    int64_t took = -1;
+    for (size_t i = 0; took < 0 && i < h->n_checks; i++) {
+        took = apparatus_name_is_of(h->checks[i].name, first) ? h->checks[i].took_ms : took;
+    }
+    return took;
+}
+
+/* The runs of apparatus checks that are left; total_ms as of estimate_stages(). They mostly wait
+ * for one another: the first ones come before everything counted, the second ones after it. */
+static double checks_left_ms(const struct hosted *h, const double *total_ms)
+{
+    const struct bundle *b = h->bundle;
+    double left = 0;
+    for (size_t i = 0; i < h->n_checks; i++) {
+        const size_t at = program_find_apparatus(b->program, h->checks[i].name);
+        if (at == INDEX_NONE || task_state_is_terminal(h->tasks[h->n_tasks + i].state)) {
+            continue;
+        }
+        const struct plan_apparatus *check = &b->program->apparatus[at];
+        const int64_t took = check_took_ms(
+            h, check->first == INDEX_NONE ? check->name : b->program->apparatus[check->first].name);
+        const double said = describe_check_seconds(b->lock->describe, b->program, check) * 1000;
+        left += took >= 0 ? (double)took : isnan(said) ? total_ms[check->stage] : said;
+    }
+    return left;
+}
+
 /* All open tasks at full parallelism, less the progress of running ones. Another name of a work
  * takes moments. */
 double summary_eta_ms(const struct shell *sh, const struct hosted *h)
@@ -109,6 +139,7 @@ double summary_eta_ms(const struct shell *sh, const struct hosted *h)
                 total_ms[s] / side_by_side(sh, p, s) * (double)a->row.done / (double)a->row.total;
         }
     }
+    left += checks_left_ms(h, total_ms);
     free(total_ms);
     return left;
 }

@@ -204,8 +204,8 @@ void hosted_add_check(struct hosted *h, const char *name, size_t stage, bool dec
         h->checks = xcalloc(STORE_APPARATUS_MAX, sizeof(*h->checks));
     }
     assert(h->n_checks < STORE_APPARATUS_MAX);
-    h->checks[h->n_checks++] =
-        (struct hosted_check){.name = xstrdup(name), .stage = stage, .declared = declared};
+    h->checks[h->n_checks++] = (struct hosted_check){
+        .name = xstrdup(name), .stage = stage, .declared = declared, .took_ms = -1};
 }
 
 /* The plan is kept from the first call on: its cells and stages never change. */
@@ -242,8 +242,12 @@ static void apply_task(struct hosted *h, const struct state_row *row)
 
 void hosted_note_time(struct hosted *h, uint32_t task, const struct attempt_row *a)
 {
-    if (a->state != ATTEMPT_ENDED || a->cause != CAUSE_NONE || a->ran_ms < 0 ||
-        hosted_is_check(h, task) || program_worker_of(h->plan->program, task) != task) {
+    const bool ended_well = a->state == ATTEMPT_ENDED && a->cause == CAUSE_NONE && a->ran_ms >= 0;
+    if (ended_well && hosted_is_check(h, task)) {
+        h->checks[task - h->n_tasks].took_ms = a->ran_ms;
+        return;
+    }
+    if (!ended_well || program_worker_of(h->plan->program, task) != task) {
         return; /* another name of a work takes moments, which the others do not */
     }
     struct stage_times *t = &h->times[hosted_stage(h, task)];

@@ -67,6 +67,7 @@ struct hosted_check { /* an apparatus check: task n_tasks + its place (daemon/pr
     char *name;
     size_t stage; /* INDEX_NONE: no longer in the program */
     bool declared;
+    int64_t took_ms; /* of its last run that ended well; -1: none has */
 };
 
 struct hosted {

@@ -254,18 +254,18 @@ static cJSON *producers_of(const struct asking *a, size_t stage, size_t conditio
     return producers;
 }
 
-/* The answer of one (condition, stage), from the cache of questions when an equal task was
- * asked. Null when the worker does not describe. Fails only where the machine does, or on a
- * signal. */
-static int ask(struct asking *a, size_t stage, size_t condition, cJSON **out, struct err *err)
+/* The answer of one (condition, stage), or of an apparatus check of the stage, from the cache of
+ * questions when an equal task was asked. Null when the worker does not describe. Fails only where
+ * the machine does, or on a signal. */
+static int ask(struct asking *a, const struct task_attempt *attempt, size_t condition, cJSON **out,
+               struct err *err)
 {
-    const struct task_attempt attempt = {.cell = a->p->conditions[condition].first_cell,
-                                         .stage = stage};
+    const size_t stage = attempt->stage;
     if (!a->p->stages[stage].describes) {
         *out = cJSON_CreateNull();
         return 0;
     }
-    cJSON *task = task_json_build(a->p, NULL, &attempt);
+    cJSON *task = task_json_build(a->p, NULL, attempt);
     if (is_ours(&a->p->stages[stage])) {
         json_put_string(task, "rates", a->rates);
         json_put(task, "producers", producers_of(a, stage, condition));
@@ -302,12 +302,52 @@ static int ask_all(struct asking *a, cJSON *out, struct err *err)
         cJSON *stages = json_object();
         json_put(out, a->p->conditions[c].name, stages);
         for (size_t s = 0; rc == 0 && s < a->p->n_stages; s++) {
+            const struct task_attempt of = {.cell = a->p->conditions[c].first_cell, .stage = s};
             cJSON *answer = NULL;
-            rc = ask(a, s, c, &answer, err);
+            rc = ask(a, &of, c, &answer, err);
             if (rc == 0) {
                 json_put(stages, a->p->stages[s].name, answer);
             }
         }
+    }
+    return rc;
+}
+
+/* Fills out[DESCRIBE_APPARATUS][NAME] with the time of each check that one of our workers answers
+ * for: with the reference model as its input, which may be of another size than the cells'. */
+static int ask_checks(struct asking *a, cJSON *out, struct err *err)
+{
+    cJSON *checks = json_object();
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < a->p->n_apparatus; i++) {
+        const struct plan_apparatus *check = &a->p->apparatus[i];
+        const struct plan_stage *s = &a->p->stages[check->stage];
+        if (check->first != INDEX_NONE || !is_ours(s)) {
+            continue;
+        }
+        char *model = path_absolute(a->p->folder, check->model);
+        const char **inputs = xcalloc(s->n_after + 1, sizeof(*inputs));
+        for (size_t k = 0; k < s->n_after; k++) {
+            inputs[k] = model;
+        }
+        const struct task_attempt of = {
+            .stage = check->stage, .apparatus = check, .input_folders = inputs};
+        cJSON *answer = NULL;
+        rc = ask(a, &of, 0, &answer, err);
+        const cJSON *seconds = json_member(answer, "seconds");
+        if (rc == 0 && cJSON_IsNumber(seconds)) {
+            cJSON *one = json_object();
+            json_put_number(one, "seconds", seconds->valuedouble);
+            json_put(checks, check->name, one);
+        }
+        cJSON_Delete(answer);
+        free(inputs);
+        free(model);
+    }
+    if (rc == 0 && checks->child != NULL) {
+        json_put(out, DESCRIBE_APPARATUS, checks);
+    } else {
+        cJSON_Delete(checks);
     }
     return rc;
 }
@@ -384,7 +424,7 @@ int describe_run(const struct plan_program *p, const struct describe_how *how, s
     if (rc == 0) {
         rc = ask_all(&a, out->json, err);
     }
-    if (rc == 0) {
+    if (rc == 0 && (rc = ask_checks(&a, out->json, err)) == 0) {
         check_solved(&a, out->json);
     }
     struct err cleanup;
@@ -413,6 +453,18 @@ const cJSON *describe_find(const cJSON *json, const struct plan_program *p, size
     const cJSON *stages = json == NULL ? NULL : json_member(json, p->conditions[condition].name);
     const cJSON *answer = stages == NULL ? NULL : json_member(stages, p->stages[stage].name);
     return cJSON_IsObject(answer) ? answer : NULL;
+}
+
+double describe_check_seconds(const cJSON *json, const struct plan_program *p,
+                              const struct plan_apparatus *check)
+{
+    const char *name = check->first == INDEX_NONE ? check->name : p->apparatus[check->first].name;
+    const cJSON *checks = json == NULL ? NULL : json_member(json, DESCRIBE_APPARATUS);
+    const cJSON *seconds = json_member(json_member(checks, name), "seconds");
+    if (!cJSON_IsNumber(seconds)) {
+        seconds = json_member(describe_find(json, p, 0, check->stage), "seconds");
+    }
+    return cJSON_IsNumber(seconds) ? seconds->valuedouble : (double)NAN;
 }
 
 bool describe_fact(const cJSON *answer, const char *fact, double *out)

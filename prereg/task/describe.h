@@ -6,6 +6,8 @@
  *   {"metrics":[...],"facts":{...},"seconds":N,"params":{...},"resolves":{...}}
  *                                                                members absent when not reported
  *   null                                                          the worker does not describe
+ * and DESCRIBE_APPARATUS -> NAME -> {"seconds":N} of the apparatus checks that our workers answer
+ * for.
  * Only `check` and `lock` call this; with `--no-run` they do not.
  */
 #ifndef PREREG_TASK_DESCRIBE_H
@@ -19,6 +21,7 @@
 #include "prereg/program/program.h"
 
 #define DESCRIBE_TIMEOUT_MS    ((int64_t)60000)
+#define DESCRIBE_APPARATUS     "apparatus" /* beside the conditions, whose names have a "=" */
 #define DESCRIBE_OUT_BYTES_MAX ((size_t)1 << 20)
 
 /* Every worker's answer; see the tree above. */
@@ -47,6 +50,10 @@ void describe_release(struct describe *d);
  * is struct describe's or struct lock's. */
 const cJSON *describe_find(const cJSON *json, const struct plan_program *p, size_t condition,
                            size_t stage);
+/* The time of one run of an apparatus check, the first or the second; where its worker does not
+ * say, what its stage takes in the first condition; NaN when neither is known. */
+double describe_check_seconds(const cJSON *json, const struct plan_program *p,
+                              const struct plan_apparatus *check);
 /* A number among the facts of such an object (which may be NULL); false when unknown. */
 bool describe_fact(const cJSON *answer, const char *fact, double *out);
 /* Every measure's (and apparatus') metric must be one that its stage says it yields: errors with

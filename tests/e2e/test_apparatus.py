@@ -386,8 +386,13 @@ def test_not_made_again(place):
 def test_tolerance(place):
     """What the program allows between the two scores is no difference, and a receipt bears out both."""
     place.write("hold.shift", "0.005")
+    place.write("hold.end", "")
     program(place, 0.7, within="within = 0.01, again = 0.005")
+    place.wait_for(lambda: place.ctl_json("explain", CHECK + "@end")["state"] == "running", 30, "the second run goes on")
+    expect(place.status()[0]["eta_ms"] > 0, "the second run is left, and no time is")
+    os.unlink(place.path("hold.end"))
     place.wait_finished(60)
+    equal(place.status()[0]["eta_ms"], 0, "the time left at the end")
     equal(json.loads(place.verdict_bytes())["outcome"], "up", "the outcome")
     receipt = place.ctl_json("export", "checked", "--out", place.path("receipt"))["folder"]
     expect("apparatus.reference: score.acc 0.7 before the first evaluation, and 0.705 after the last" in place.ctl("verify", receipt).stdout,

@@ -54,7 +54,7 @@ def described(place, grid):
         lock(place, grid)
     with open(grid + ".lock", encoding="utf-8") as f:
         locked = json.load(f)
-    return {condition: stages["train"]["facts"] for condition, stages in locked["describe"].items()}, locked["locked"]["plan"]
+    return {condition: stages["train"]["facts"] for condition, stages in locked["describe"].items() if "=" in condition}, locked["locked"]["plan"]
 
 
 def hold(facts, **published):

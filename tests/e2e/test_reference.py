@@ -129,8 +129,20 @@ def paused_why(place):
     return place.status()[0]["paused_why"]
 
 
+def check_time(grid):
+    """The time of a plan has both runs of a check, by the size of its own model."""
+    with open(grid + ".lock", encoding="utf-8") as f:
+        lock = json.load(f)
+    check = lock["describe"].pop("apparatus")["copa"]["seconds"]
+    stages = [stage["seconds"] for condition in lock["describe"].values() for stage in condition.values()]
+    equal(len(stages), 4, "stages of two conditions")
+    expect(check > 1.5 * lock["describe"]["arch=narrow"]["copa"]["seconds"], f"a model of 260,000 parameters takes {check} s, as the cells' do")
+    whole = lock["proof"]["plan"]["seconds"]
+    expect(abs(whole - 2 * sum(stages) - 2 * check) < 1e-6 * whole, f"the plan takes {whole} s: {stages}, {check}")
+
+
 def test_holds(place):
-    submitted(place, ["copa"])
+    check_time(submitted(place, ["copa"]))
     place.wait_finished(120)
     check_order(place, ["copa"])
     check_value(place, "copa")

@@ -336,6 +336,9 @@ void check_plan(struct check_report *r, const cJSON *describe)
                 cJSON_IsNumber(seconds) ? n_replicates * seconds->valuedouble : (double)NAN;
         }
     }
+    for (size_t i = 0; i < p->n_apparatus; i++) { /* the second runs have entries of their own */
+        plan->seconds += describe_check_seconds(describe, p, &p->apparatus[i]);
+    }
     if (!(plan->seconds <= SECONDS_MAX)) {
         plan->seconds = (double)NAN; /* a longer estimate says nothing */
     }

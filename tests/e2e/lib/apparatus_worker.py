@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Quick worker of apparatus programs. Trains by writing one number; scores whatever folder it is given by that number,
-and goes on while the file of its parameter `hold` is there. What HOLD.shift has is added to the score of a second run;
+and goes on while the file of its parameter `hold` is there, a second run while HOLD.end is. What HOLD.shift has is added to the score of a second run;
 "none" ends it."""
 
 import hashlib
@@ -29,6 +29,8 @@ else:
     if (task["cell"] is None) != ("apparatus" in task):
         sys.exit(64)
     while os.path.exists(params["hold"]) and task["cell"] is None:
+        time.sleep(0.05)
+    while os.path.exists(params["hold"] + ".end") and "@end" in os.environ["PREREG_TASK"]:
         time.sleep(0.05)
     with open(os.path.join(task["inputs"]["train"], "model.json"), encoding="utf-8") as f:
         skill = json.load(f)["skill"]

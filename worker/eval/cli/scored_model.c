@@ -215,6 +215,27 @@ static void look_at_producer(const struct worker_task *task, const struct eval_o
     look->tok = NULL;
 }
 
+/* The reference model of an apparatus check is there before anything has run. What is wrong with it
+ * is said by the check itself. */
+static bool look_at_input(const struct worker_task *task, const struct eval_options *o,
+                          struct scored_model_look *look)
+{
+    struct import_source src = {0};
+    char *folder = NULL;
+    struct err ignored;
+
+    int rc = find_model(task, o, &folder, &ignored);
+    if (rc == 0 && (rc = import_find(folder, &src, &ignored)) == 0)
+        rc = look_at(task, o, &src, look, &ignored);
+    if (rc < 0) {
+        tokenizer_free(look->tok);
+        look->tok = NULL;
+    }
+    import_source_release(&src);
+    free(folder);
+    return rc == 0;
+}
+
 void scored_model_check(const struct worker_task *task, const struct eval_options *o,
                         struct scored_model_look *look, struct param_faults *faults)
 {
@@ -224,7 +245,8 @@ void scored_model_check(const struct worker_task *task, const struct eval_option
 
     *look = (struct scored_model_look){0};
     if (o->model_data.name == NULL) {
-        look_at_producer(task, o, look);
+        if (!look_at_input(task, o, look))
+            look_at_producer(task, o, look);
         return;
     }
     params_init(&p, NULL, faults);
