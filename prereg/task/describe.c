@@ -63,6 +63,24 @@ static void drop_equal_peers(cJSON *question)
     }
 }
 
+/* Drops what a producer learns by: our workers ask a producer for its model's shape and tokenizer
+ * alone. A parameter that is missing from this list costs a question more, nothing else. */
+static void drop_learning(const cJSON *question)
+{
+    static const char *const keys[] = {"lr",           "adamw_lr", "optimizer",    "weight_decay",
+                                       "schedule",     "horizon",  "batch_tokens", "mix",
+                                       "precision",    "seed",     "init_std",     "balance_loss",
+                                       "router_z_loss"};
+    const cJSON *producers = json_member(question, "producers");
+    for (const cJSON *one = producers == NULL ? NULL : producers->child; one != NULL;
+         one = one->next) {
+        cJSON *params = cJSON_GetObjectItemCaseSensitive(one, "params");
+        for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+            cJSON_DeleteItemFromObjectCaseSensitive(params, keys[i]);
+        }
+    }
+}
+
 /* The question as canonical text: the task without the names of cell and task, on which no
  * answer may depend. Equal texts are asked once. */
 static char *question_text(const cJSON *task)
@@ -73,6 +91,7 @@ static char *question_text(const cJSON *task)
     cJSON_DeleteItemFromObjectCaseSensitive(question, "cell");
     cJSON_DeleteItemFromObjectCaseSensitive(question, "digest");
     drop_equal_peers(question);
+    drop_learning(question);
     if (json_canonical(question, &text, &err) != 0) {
         strbuf_clear(&text);
     }

@@ -8,8 +8,13 @@
 #include <assert.h>
 #include <math.h>
 
+#include "base/xalloc.h"
 #include "worker/data/philox.h"
 #include "worker/nn/pages.h"
+
+/* Of weights that are repeated. A prime, so that rows of a matrix differ: routers' rows that did
+ * not would send all tokens to one expert. */
+#define PERIOD 65521
 
 real *real_alloc(size_t n)
 {
@@ -82,6 +87,23 @@ void weights_randomise(struct weights *w, uint64_t seed, double sd)
         else
             draw(out, 0, tensor_size(t), seed, PHILOX_INIT, (uint32_t)i, tensor_sd(w, t, sd));
     }
+}
+
+void weights_repeat(struct weights *w, double sd)
+{
+    real *drawn = xcalloc(PERIOD, sizeof(*drawn));
+
+    draw(drawn, 0, PERIOD, 0, PHILOX_INIT, 0, 1.0);
+    for (size_t i = 0; i < w->table.n; i++) {
+        const struct tensor *t = &w->table.items[i];
+        real *out = w->params + t->offset;
+        real scale = (real)tensor_sd(w, t, sd);
+        for (size_t j = 0, at = t->offset % PERIOD; j < tensor_size(t); j++) {
+            out[j] = t->ones ? 1 : scale * drawn[at];
+            at = at + 1 < PERIOD ? at + 1 : 0;
+        }
+    }
+    free(drawn);
 }
 
 void weights_reset_expert(struct weights *w, int layer, int expert, uint64_t seed, double sd,

@@ -23,6 +23,8 @@ void weights_release(struct weights *w);
 /* Normal(0, sd), o and down divided by sqrt(2 L), norms one; Philox keyed by (seed, tensor,
  * element). */
 void weights_randomise(struct weights *w, uint64_t seed, double sd);
+/* The same but that few numbers are drawn, and repeated: for models that are only timed. */
+void weights_repeat(struct weights *w, double sd);
 /* Draws one expert of one layer again; `round` differs each time, so that the numbers do. */
 void weights_reset_expert(struct weights *w, int layer, int expert, uint64_t seed, double sd,
                           uint32_t round);

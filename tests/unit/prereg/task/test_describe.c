@@ -279,7 +279,8 @@ static void test_answers(void **state)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CHECK_ROW("%s", cases[i].script);
-        struct answer a = ask(cases[i].script, 200);
+        const bool hangs = strstr(cases[i].said, "200 ms") != NULL;
+        struct answer a = ask(cases[i].script, hangs ? 200 : 0);
         assert_true(a.diag.n_items >= 1);
         if (strstr(a.diag.items[0].msg, cases[i].said) == NULL) {
             fail_msg("\"%s\" instead of \"%s\"", a.diag.items[0].msg, cases[i].said);
@@ -288,6 +289,43 @@ static void test_answers(void **state)
         assert_int_equal(a.diag.items[0].line, a.p->stages[0].place.line);
         answer_release(&a);
     }
+}
+
+/* How often workers are asked where `moe` is what the levels of the training differ by, and
+ * prereg-eval scores. */
+static size_t count_asked(const char *moe)
+{
+    char *folder = scratch_make();
+    char *before = xstrdup(getenv("PATH")), *path = xasprintf("%s:%s", folder, before);
+    struct describe d;
+    struct diag diag;
+    struct err err = {0};
+    char *part = text_replace(SMALL_PROGRAM, "[\"./worker.sh\"]", "[\"prereg-eval\"]");
+    char *whole = text_replace(part, "experts = 4", moe);
+    free(scratch_write(folder, "worker.sh", "#!/bin/sh\necho '{}'\n", 0700));
+    free(scratch_write(folder, "prereg-eval", "#!/bin/sh\necho '{}'\n", 0700));
+    assert_int_equal(setenv("PATH", path, 1), 0);
+    struct plan_program *p = program_of(whole, folder);
+    diag_init(&diag, "grid.toml");
+    assert_int_equal(
+        describe_run(p, &(struct describe_how){.rates = "rates.json"}, &d, &diag, &err), 0);
+    const size_t n = d.n_asked;
+    assert_int_equal(setenv("PATH", before, 1), 0);
+    describe_release(&d);
+    diag_release(&diag);
+    program_free(p);
+    free(whole), free(part), free(path), free(before);
+    scratch_remove(folder);
+    return n;
+}
+
+/* An evaluation is asked once for each model, not for each way of training it. */
+static void test_asked_for_each_model(void **state)
+{
+    (void)state;
+    assert_int_equal(count_asked("lr = 2e-3, schedule = { kind = \"cosine\" }"), 2 + 1);
+    assert_int_equal(count_asked("experts = 4"), 2 + 2);
+    assert_int_equal(count_asked("tokenizer = \"corpus\""), 2 + 2);
 }
 
 /* A stage that says so is not asked; the others are. */
@@ -367,11 +405,17 @@ static void test_no_worker(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_good_worker),  cmocka_unit_test(test_a_metric_that_is_not_there),
-        cmocka_unit_test(test_items),          cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_said_once),      cmocka_unit_test(test_echoed_params),
-        cmocka_unit_test(test_no_worker),      cmocka_unit_test(test_environment_of_a_run),
-        cmocka_unit_test(test_describe_false), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_a_good_worker),
+        cmocka_unit_test(test_a_metric_that_is_not_there),
+        cmocka_unit_test(test_items),
+        cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_said_once),
+        cmocka_unit_test(test_echoed_params),
+        cmocka_unit_test(test_no_worker),
+        cmocka_unit_test(test_environment_of_a_run),
+        cmocka_unit_test(test_asked_for_each_model),
+        cmocka_unit_test(test_describe_false),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
