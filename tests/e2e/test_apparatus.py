@@ -8,7 +8,7 @@ import os
 import shutil
 
 from lib import lab
-from lib.forging import forge
+from lib.forging import forge, forge_journal, journal_rows, read_json, write_json
 from lib.lab import ANY, LOCK, OK, equal, expect
 from lib.two_arms import DESIGN, READING
 
@@ -363,6 +363,98 @@ def test_differs(place):
     rebuild(place)
 
 
+def of_end(row):
+    return row.get("task", {}).get("apparatus") == "reference@end"
+
+
+def refuse_forged_journal(place, receipt, what, change, told=None):
+    """change(rows) gives the journal's rows; what the two files say of the second run is brought in line by told(check). The forger
+    rewrites everything that follows."""
+    copy = place.path("forged")
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(receipt, copy)
+    was = journal_rows(copy)
+    rows = change(copy, list(was)) or was
+    names = ("apparatus/reference@end.json", "provenance.json", "coverage.json", "statement.json")
+    again, provenance, coverage, statement = parts = [read_json(copy, name) for name in names]
+    for check in (again, provenance["apparatus"][1]) if told else ():
+        told(check)
+    for part in (provenance, coverage, statement["predicate"]):
+        part["journal"]["rows"] += len(rows) - len(was)
+    for name, part in zip(names, parts):
+        write_json(copy, name, part)
+    forge_journal(copy, rows)
+    said = place.ctl("verify", copy, wanted=LOCK)
+    expect(what in said.stdout + said.stderr, f"what verify says, not {what}: {said.stdout}{said.stderr}")
+
+
+def before_the_end(_, rows):
+    rest = [row for row in rows if not of_end(row)]
+    last = max(i for i, row in enumerate(rest) if row["event"] == "attempt_ended")
+    return rest[:last] + [row for row in rows if of_end(row)] + rest[last:]
+
+
+def never_ended(_, rows):
+    return [row for row in rows if not (of_end(row) and row["event"] == "attempt_ended")]
+
+
+def never_run(_, rows):
+    """As if there were nothing to guard."""
+    started = next(row for row in rows if of_end(row))
+    task = dict(started["task"], attempts=0, cause="dependency", state="never_run", **{"from": "ready"})
+    return [dict(event="task_ended", task=task, time=row["time"]) if row is started else row
+            for row in rows if row is started or not of_end(row)]
+
+
+def other_text(was, now):
+    """The journal's sentence on the second run, and the same where the files repeat it."""
+    def change(_, rows):
+        return [dict(row, detail=row["detail"].replace(was, now)) if of_end(row) and "detail" in row else row for row in rows]
+
+    def told(check, **values):
+        check.update(values)
+        for result in check["results"]:
+            result.update(values, text=result["text"].replace(was, now))
+    return change, told
+
+
+def other_input(copy, rows):
+    """The first evaluation is said to have scored the reference model; its result is exchanged in records and journal alike."""
+    path = os.path.join(copy, "records.jsonl")
+    with open(path, encoding="utf-8") as f:
+        records = [json.loads(line) for line in f]
+    record = next(r for r in records if r["stage"] == "score")
+    was, result = record["sha256"], json.loads(record["result"])
+    result["inputs"]["train"] = hashlib.sha256(json.dumps({"skill": 0.7}).encode()).hexdigest()
+    record["result"] = json.dumps(result)
+    record["sha256"] = hashlib.sha256(record["result"].encode()).hexdigest()
+    with open(path, "w", encoding="utf-8") as f:
+        f.writelines(json.dumps(r, separators=(",", ":"), ensure_ascii=False) + "\n" for r in records)
+    return json.loads(json.dumps(rows).replace(was, record["sha256"]))
+
+
+def check_forged_journals(place, receipt):
+    """Both scores told as they were not, by a forger who rewrites the whole journal."""
+    empty = {"value": None, "holds": None, "results": []}
+    refuse_forged_journal(place, receipt, "apparatus/reference@end while task", before_the_end)
+    refuse_forged_journal(place, receipt, "a verdict while apparatus/reference@end has not ended", never_ended,
+                          lambda check: check.update(empty, end="running"))
+    refuse_forged_journal(place, receipt, "was not run, and the first run held and scores rest on it", never_run,
+                          lambda check: check.update(empty, end="never_run", cause="dependency", attempts=[]))
+    for key in ("end", "cause"):
+        refuse_forged_journal(place, receipt, f"provenance.json: {key}", lambda _, rows: rows, lambda check, key=key: check.update({key: "hang"}))
+    change, told = other_text("0.7 within 0.005", "0.702 within 0.005")
+    refuse_forged_journal(place, receipt, "is not what the first run scored", change, lambda check: told(check, first=0.702))
+    change, beyond = other_text("got 0.705", "got 0.709")
+    refuse_forged_journal(place, receipt, "value lies beyond the tolerance", change, lambda check: beyond(check, value=0.709))
+    refuse_forged_journal(place, receipt, "of \"train\", whose accepted result has no such artifact", other_input)
+    copy = place.path("forged")
+    shutil.rmtree(copy)
+    shutil.copytree(receipt, copy)
+    forge_journal(copy, journal_rows(copy))
+    place.ctl("verify", copy)  # what the forger rewrites is not what he is found by
+
+
 def test_not_made_again(place):
     """A second run that cannot be made shows nothing of the apparatus: a pause, a resume that repeats it, or given up: VOID."""
     place.write("hold.shift", "none")
@@ -397,6 +489,7 @@ def test_tolerance(place):
     receipt = place.ctl_json("export", "checked", "--out", place.path("receipt"))["folder"]
     expect("apparatus.reference: score.acc 0.7 before the first evaluation, and 0.705 after the last" in place.ctl("verify", receipt).stdout,
            "verify does not say both scores")
+    check_forged_journals(place, receipt)
     check_ledger(place)
 
 

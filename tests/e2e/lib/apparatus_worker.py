@@ -32,8 +32,11 @@ else:
         time.sleep(0.05)
     while os.path.exists(params["hold"] + ".end") and "@end" in os.environ["PREREG_TASK"]:
         time.sleep(0.05)
-    with open(os.path.join(task["inputs"]["train"], "model.json"), encoding="utf-8") as f:
-        skill = json.load(f)["skill"]
+    with open(os.path.join(task["inputs"]["train"], "model.json"), "rb") as f:
+        raw = f.read()
+    skill = json.loads(raw)["skill"]
+    if task["cell"] is not None:
+        result["inputs"] = {"train": hashlib.sha256(raw).hexdigest()}
     if "@end" in os.environ["PREREG_TASK"] and os.path.exists(params["hold"] + ".shift"):
         with open(params["hold"] + ".shift", encoding="utf-8") as f:
             shift = f.read()
