@@ -1,8 +1,9 @@
 /*
  * A table of items by number, filled from several files. Each file adds its values with the sign of
  * its side, so a row ends up with the sum over arm a minus the sum over arm b. Two open-addressing
- * indices find items and cluster names; both double at half load. Results are sorted by item, so
- * they do not depend on the order in the files.
+ * indices find items and cluster names; both double at half load. Their hash has a key that is
+ * drawn for each table, because items may come from a stranger's receipt. Results are sorted by
+ * item, so they depend neither on the key nor on the order in the files.
  */
 #include "truthtable/instruments/items_table.h"
 
@@ -16,7 +17,7 @@
 
 void items_table_init(struct items_table *t)
 {
-    *t = (struct items_table){.unclustered = -1};
+    *t = (struct items_table){.unclustered = -1, .key = hash_key_draw()};
 }
 
 /* Leaves an empty table that can be used again. */
@@ -49,38 +50,24 @@ static size_t *index_make(size_t n)
     return index;
 }
 
-/* Multiplicative hashing: item numbers are mostly consecutive. */
-static size_t hash_item(int64_t item)
-{
-    uint64_t h = (uint64_t)item * 0x9e3779b97f4a7c15ULL;
-    return (size_t)(h ^ (h >> 32));
-}
-
-static size_t hash_name(const char *name)
-{
-    uint64_t h = 1469598103934665603ULL; /* FNV-1a */
-    for (; *name != '\0'; name++) {
-        h = (h ^ (unsigned char)*name) * 1099511628211ULL;
-    }
-    return (size_t)(h ^ (h >> 32));
-}
-
 /* The place of the item, or of the empty slot where it belongs. */
-static size_t *slot_of(const struct items_table *t, int64_t item)
+static size_t *slot_of(struct items_table *t, int64_t item)
 {
-    size_t i = hash_item(item) & (t->n_index - 1);
+    size_t i = (size_t)keyed_hash(&t->key, &item, sizeof(item)) & (t->n_index - 1);
     while (t->index[i] != EMPTY && t->rows[t->index[i]].item != item) {
         i = (i + 1) & (t->n_index - 1);
+        t->n_passed++;
     }
     return &t->index[i];
 }
 
 /* The place of a cluster's name, or the empty slot for it. */
-static size_t *cluster_slot(const struct items_table *t, const char *name)
+static size_t *cluster_slot(struct items_table *t, const char *name)
 {
-    size_t i = hash_name(name) & (t->n_cluster_index - 1);
+    size_t i = (size_t)keyed_hash(&t->key, name, strlen(name)) & (t->n_cluster_index - 1);
     while (t->cluster_index[i] != EMPTY && strcmp(t->clusters[t->cluster_index[i]], name) != 0) {
         i = (i + 1) & (t->n_cluster_index - 1);
+        t->n_passed++;
     }
     return &t->cluster_index[i];
 }

@@ -6,6 +6,7 @@
 #ifndef TRUTHTABLE_INSTRUMENTS_ITEMS_TABLE_H
 #define TRUTHTABLE_INSTRUMENTS_ITEMS_TABLE_H
 
+#include "base/keyed_hash.h"
 #include "truthtable/instruments/items_file.h"
 
 #define ITEMS_MAX ((size_t)1 << 24)
@@ -29,6 +30,8 @@ struct items_table {
     size_t cap_clusters;
     size_t *cluster_index; /* hash of names */
     size_t n_cluster_index;
+    struct hash_key key; /* of both */
+    size_t n_passed;     /* slots of others that were passed while looking; what the hash costs */
     size_t n_files;
     double sign;         /* of the file that is being read */
     int64_t unclustered; /* the first item without a cluster, or in two; -1: none */

@@ -32,6 +32,47 @@ static int feed(struct items_table *t, const char *text, size_t piece, struct er
     return rc;
 }
 
+/* Keys that were chosen against a hash without a key: items whose product with 2^64 over the golden
+ * ratio ends in zeros, names whose FNV-1a ends alike. Looking them up may not pass more slots than
+ * keys of any kind do. */
+static void test_hostile_keys(void **state)
+{
+    enum { ITEMS = 4096, NAMES = 200, SLOTS = 1024 };
+    const uint64_t inverse = 0xf1de83e19937733dULL; /* of 0x9e3779b97f4a7c15 */
+    struct items_table t;
+    struct err err;
+    size_t n = 0;
+    (void)state;
+    assert_true(inverse * 0x9e3779b97f4a7c15ULL == 1);
+    items_table_init(&t);
+    items_table_begin(&t, 1);
+    for (uint64_t i = 0; n < ITEMS; i++) {
+        const int64_t item = (int64_t)((i << 52 | i << 20) * inverse);
+        struct items_line line = {.item = item, .has_value = true, .value = 1};
+        n += item >= 0 && items_table_take(&t, &line, &err) == 0 ? 1 : 0;
+    }
+    assert_true(t.n_passed < 8 * ITEMS);
+    t.n_passed = 0;
+    n = 0;
+    for (size_t i = 0; n < NAMES; i++) {
+        uint64_t h = 1469598103934665603ULL;
+        char name[32];
+        (void)snprintf(name, sizeof(name), "g%zu", i);
+        for (const char *c = name; *c != '\0'; c++) {
+            h = (h ^ (unsigned char)*c) * 1099511628211ULL;
+        }
+        if (((h ^ h >> 32) & (SLOTS - 1)) != 0) {
+            continue;
+        }
+        struct items_line line = {.item = (int64_t)n++, .has_cluster = true};
+        (void)snprintf(line.cluster, sizeof(line.cluster), "%s", name);
+        items_table_begin(&t, 1);
+        assert_int_equal(items_table_take(&t, &line, &err), 0);
+    }
+    assert_true(t.n_passed < 8 * NAMES);
+    items_table_release(&t);
+}
+
 static void test_lines(void **state)
 {
     static const struct {
@@ -329,9 +370,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),         cmocka_unit_test(test_long_line),
-        cmocka_unit_test(test_many),          cmocka_unit_test(test_folder),
-        cmocka_unit_test(test_folder_faults), cmocka_unit_test(test_other_verdict),
-        cmocka_unit_test(test_crash),
+        cmocka_unit_test(test_hostile_keys),  cmocka_unit_test(test_many),
+        cmocka_unit_test(test_folder),        cmocka_unit_test(test_folder_faults),
+        cmocka_unit_test(test_other_verdict), cmocka_unit_test(test_crash),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }
