@@ -15,6 +15,7 @@
 
 #include "base/math/elementary.h"
 #include "base/xalloc.h"
+#include "prereg/program/same_work.h"
 #include "truthtable/condition/equal_pairs.h"
 #include "truthtable/condition/stats.h"
 #include "truthtable/evaluate/copies_left.h"
@@ -419,28 +420,73 @@ static int64_t arm_items(const struct table_evaluation *ev, size_t contrast, siz
     return least;
 }
 
-/* The variance of a contrast's mean from sampling items: p(1 - p)/n of each arm, p its mean. All
- * cells of an arm answer the same items, so that replicates and settings do not make it less. */
+/* The variance of an arm's mean from sampling items: p(1 - p)/n, p its mean. All cells of an arm
+ * answer the same items, so that replicates and settings do not make it less. */
+static struct number arm_variance(const struct table_evaluation *ev, size_t contrast,
+                                  size_t measure, bool b)
+{
+    struct number mean = arm_mean(ev, contrast, measure, b);
+    const int64_t n = arm_items(ev, contrast, measure, b);
+    if (!mean.known) {
+        return mean;
+    }
+    if (!number_is_point(&mean)) {
+        return number_unknown("a score is known only as a bound");
+    }
+    /* Without n the sampling variance is unknown. */
+    return n == 0 ? number_unknown("a record's number of items is not known")
+                  : number_point(mean.lo * (1 - mean.lo) / (double)n);
+}
+
+/* An arm of a contrast, or one of the four of a difference. */
+struct arm {
+    size_t contrast;
+    bool b;
+    double times; /* how often it is in the mean */
+};
+
+/* Whether two arms are the same scores in every setting. */
+static bool arms_are_one(const struct table_evaluation *ev, const struct arm *x,
+                         const struct arm *y, size_t measure)
+{
+    const struct plan_program *p = ev->rules->program;
+    const struct layout *l = &ev->rules->layout;
+    const size_t n_settings = l->contrasts[x->contrast].n_settings;
+    bool one = n_settings == l->contrasts[y->contrast].n_settings;
+    for (size_t s = 0; one && s < n_settings; s++) {
+        const size_t a =
+            x->b ? layout_pair_b(l, x->contrast, s, 0) : layout_pair_a(l, x->contrast, s, 0);
+        const size_t b =
+            y->b ? layout_pair_b(l, y->contrast, s, 0) : layout_pair_a(l, y->contrast, s, 0);
+        one = program_is_same_work(p, p->measures[measure].stage, a, b);
+    }
+    return one;
+}
+
+/* The variance of a contrast's mean, or of a difference's: that of each arm times the square of how
+ * often it is in it. Arms that are one work, or the same cells, are one arm: they cancel, or add
+ * up. */
 static struct number item_variance(const struct table_evaluation *ev, size_t contrast,
                                    size_t measure)
 {
     const struct plan_contrast *k = &ev->rules->program->contrasts[contrast];
-    if (k->is_difference) {
-        return number_add(item_variance(ev, k->of, measure), item_variance(ev, k->minus, measure));
-    }
+    const size_t of = k->is_difference ? k->of : contrast;
+    struct arm arms[4] = {
+        {of, false, 1}, {of, true, -1}, {k->minus, false, -1}, {k->minus, true, 1}};
+    const size_t n = k->is_difference ? 4 : 2;
     struct number sum = number_point(0);
-    for (int b = 0; b < 2; b++) {
-        struct number mean = arm_mean(ev, contrast, measure, b == 1);
-        const int64_t n = arm_items(ev, contrast, measure, b == 1);
-        if (mean.known && !number_is_point(&mean)) {
-            return number_unknown("a score is known only as a bound");
+    for (size_t i = 0; i < n; i++) {
+        for (size_t e = i + 1; e < n; e++) {
+            if (arms_are_one(ev, &arms[i], &arms[e], measure)) {
+                arms[i].times += arms[e].times;
+                arms[e].times = 0;
+            }
         }
-        /* Without n the sampling variance is unknown. */
-        if (mean.known && n == 0) {
-            return number_unknown("a record's number of items is not known");
+        if (arms[i].times != 0) {
+            const struct number one = arm_variance(ev, arms[i].contrast, measure, arms[i].b);
+            const double square = arms[i].times * arms[i].times;
+            sum = number_add(sum, square == 1 ? one : number_mul(number_point(square), one));
         }
-        struct number one = mean.known ? number_point(mean.lo * (1 - mean.lo) / (double)n) : mean;
-        sum = number_add(sum, one);
     }
     return sum;
 }

@@ -1,5 +1,6 @@
 /* What a work under several names is in the verdict: a difference within it is 0 and has no error,
  * and the replicates of the others stay independent. */
+#include <math.h>
 #include <string.h>
 
 #include "tests/unit/check.h"
@@ -131,6 +132,23 @@ static void test_shared_models_leave_replicates_independent(void **state)
     /* of the shift the dense models cancel */
     expect_point(field(&s, SHIFT, LOSS, FIELD_MEAN), -0.4);
     expect_point(field(&s, SHIFT, LOSS, FIELD_SD), 0.2);
+    close_scene(&s);
+}
+
+/* What is left of a difference when one arm is one work is that of the other arms. Shares of 0.41
+ * and 0.51 of 100 items. */
+static void test_items_of_a_shared_arm(void **state)
+{
+    const double dense = 0.41 * 0.59 / 100;
+    const double moe = 0.51 * 0.49 / 100;
+    struct scene s;
+    (void)state;
+    open_scene(&s, PLAN, 3.4);
+    expect_point(field(&s, SHIFT, ACC, FIELD_ITEM_SE), sqrt(2 * dense + 2 * moe));
+    close_scene(&s);
+    open_scene(&s, PLAN SAME, 3.4);
+    expect_point(field(&s, SHIFT, ACC, FIELD_ITEM_SE), sqrt(2 * moe));
+    expect_point(field(&s, ARM, ACC, FIELD_ITEM_SE), sqrt(dense + moe));
     close_scene(&s);
 }
 
@@ -373,6 +391,7 @@ int main(void)
         cmocka_unit_test(test_a_contrast_within_one_work_has_no_error),
         cmocka_unit_test(test_equal_scores_alone_are_not_one_work),
         cmocka_unit_test(test_shared_models_leave_replicates_independent),
+        cmocka_unit_test(test_items_of_a_shared_arm),
         cmocka_unit_test(test_a_difference_that_cancels),
         cmocka_unit_test(test_two_records_of_one_work_that_differ),
         cmocka_unit_test(test_names_that_differ_without_the_work),
