@@ -89,7 +89,7 @@ static void test_packed(void **state)
 {
     const size_t shapes[][2] = {{1, 1},   {5, 3},    {16, 8},   {63, 300},
                                 {64, 64}, {65, 257}, {100, 96}, {200, 513}};
-    const size_t counts[] = {1, 6, 7, 97, 200};
+    const size_t counts[] = {1, 6, 7, 8, 97, 200};
 
     (void)state;
     for (size_t s = 0; s < ARRAY_LEN(shapes); s++) {
