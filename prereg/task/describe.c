@@ -1,9 +1,11 @@
 /*
  * Runs `COMMAND --describe task.json` for every condition and stage, one process after another, in
- * a temporary folder. Workers run from copies, as in a real run, so that a worker that needs a file
- * beside itself fails here and not after locking. Signals are held while anything is on disk or
- * runs; they take effect when the folder is gone. Reading one answer is describe_answer.c's part;
- * the checks of a plan against all answers are at the end of this file.
+ * a temporary folder. A process of prereg-eval is asked several tasks, because it then reads items
+ * that they share once; where such a process fails, each is asked alone. Workers run from copies,
+ * as in a real run, so that a worker that needs a file beside itself fails here and not after
+ * locking. Signals are held while anything is on disk or runs; they take effect when the folder is
+ * gone. Reading one answer is describe_answer.c's part, and describe_plan.c checks a plan against
+ * all answers.
  */
 #include "prereg/task/describe.h"
 
@@ -19,7 +21,6 @@
 #include "base/json/json.h"
 #include "base/layout/layout.h"
 #include "base/machine/proc.h"
-#include "base/text.h"
 #include "base/xalloc.h"
 #include "prereg/lock/object.h"
 #include "prereg/task/describe_answer.h"
@@ -27,6 +28,7 @@
 
 /* a larger file of a command is used where it is */
 #define COPY_BYTES_MAX ((off_t)256 << 20)
+#define ASKED_AT_ONCE  32 /* tasks of one process */
 
 /* The state of asking all workers. */
 struct asking {
@@ -41,6 +43,7 @@ struct asking {
     cJSON *copies;     /* path -> copy */
     const cJSON *json; /* the answers so far, as struct describe has them */
     cJSON *answers;    /* question -> answer, so that equal tasks are asked once */
+    cJSON *lines;      /* question -> line of a process that was asked several */
     cJSON *said;       /* faults reported already */
     size_t n_asked;
 };
@@ -148,9 +151,15 @@ static int copy_of(struct asking *a, const char *path, char **out, struct err *e
     return 0;
 }
 
+/* The file of the i-th task that a process is asked. */
+static char *task_file(const struct asking *a, size_t i)
+{
+    return i == 0 ? xstrdup(a->task_path) : xasprintf("%s/task-%zu.json", a->work, i + 1);
+}
+
 /* argv as a run gives it: argv[0] is as written, *exec is what is executed. */
-static int build_argv(struct asking *a, size_t stage, struct text_list *argv, char **exec,
-                      struct err *err)
+static int build_argv(struct asking *a, size_t stage, size_t n_tasks, struct text_list *argv,
+                      char **exec, struct err *err)
 {
     const struct plan_stage *s = &a->p->stages[stage];
     for (size_t i = 0; i < s->n_command; i++) {
@@ -171,7 +180,9 @@ static int build_argv(struct asking *a, size_t stage, struct text_list *argv, ch
         list_add(argv, copy != NULL ? copy : xstrdup(s->command[i]));
     }
     list_add(argv, xstrdup("--describe"));
-    list_add(argv, xstrdup(a->task_path));
+    for (size_t i = 0; i < n_tasks; i++) {
+        list_add(argv, task_file(a, i));
+    }
     list_add(argv, NULL);
     return 0;
 }
@@ -202,16 +213,14 @@ static void say(struct asking *a, enum diag_level level, size_t stage, size_t co
     free(copy);
 }
 
-/* Runs one --describe. The answer, or NULL (after saying why) when there is none. */
-static cJSON *run_one(struct asking *a, size_t stage, size_t condition)
+/* Runs the worker of a stage over the first n task files. */
+static int run_worker(struct asking *a, size_t stage, size_t n_tasks, struct proc_result *r,
+                      struct err *err)
 {
     struct text_list argv = {0};
     char **env = NULL;
     char *exec = NULL;
-    struct proc_result r = {.out = STRBUF_INIT, .err = STRBUF_INIT};
-    struct err err;
-    cJSON *answer = NULL;
-    int rc = build_argv(a, stage, &argv, &exec, &err);
+    int rc = build_argv(a, stage, n_tasks, &argv, &exec, err);
     if (rc == 0) {
         env = task_environment_list(&a->p->stages[stage], a->work);
         union {
@@ -222,13 +231,38 @@ static cJSON *run_one(struct asking *a, size_t stage, size_t condition)
                                        .argv = args.out,
                                        .env = envs.out,
                                        .cwd = a->work,
-                                       .timeout_ms = a->timeout_ms,
-                                       .max_out_bytes = DESCRIBE_OUT_BYTES_MAX,
+                                       .timeout_ms = a->timeout_ms * (int64_t)n_tasks,
+                                       .max_out_bytes = DESCRIBE_OUT_BYTES_MAX * n_tasks,
                                        .stops = &a->held};
-        rc = proc_run(&spec, &r, &err);
+        rc = proc_run(&spec, r, err);
         a->n_asked++;
     }
-    if (rc != 0) {
+    list_release(&argv);
+    object_argv_free(env);
+    free(exec);
+    return rc;
+}
+
+/* What the worker says of the task in a->task_path: a line that it printed already, or what it
+ * prints now. */
+static int hear(struct asking *a, size_t stage, const char *question, struct proc_result *r,
+                struct err *err)
+{
+    const cJSON *line = json_member(a->lines, question);
+    if (line == NULL) {
+        return run_worker(a, stage, 1, r, err);
+    }
+    strbuf_adds(&r->out, line->valuestring);
+    return 0;
+}
+
+/* Runs one --describe. The answer, or NULL (after saying why) when there is none. */
+static cJSON *run_one(struct asking *a, size_t stage, size_t condition, const char *question)
+{
+    struct proc_result r = {.out = STRBUF_INIT, .err = STRBUF_INIT};
+    struct err err;
+    cJSON *answer = NULL;
+    if (hear(a, stage, question, &r, &err) != 0) {
         say(a, DIAG_ERROR, stage, condition, err.msg);
     } else {
         struct answer_faults faults = {0};
@@ -239,9 +273,6 @@ static cJSON *run_one(struct asking *a, size_t stage, size_t condition)
         answer_faults_release(&faults);
     }
     proc_result_release(&r);
-    list_release(&argv);
-    object_argv_free(env);
-    free(exec);
     return answer;
 }
 
@@ -273,6 +304,19 @@ static cJSON *producers_of(const struct asking *a, size_t stage, size_t conditio
     return producers;
 }
 
+/* The task that a worker is asked about. */
+static cJSON *task_asked(const struct asking *a, const struct task_attempt *attempt,
+                         size_t condition)
+{
+    const size_t stage = attempt->stage;
+    cJSON *task = task_json_build(a->p, NULL, attempt);
+    if (is_ours(&a->p->stages[stage])) {
+        json_put_string(task, "rates", a->rates);
+        json_put(task, "producers", producers_of(a, stage, condition));
+    }
+    return task;
+}
+
 /* The answer of one (condition, stage), or of an apparatus check of the stage, from the cache of
  * questions when an equal task was asked. Null when the worker does not describe. Fails only where
  * the machine does, or on a signal. */
@@ -284,11 +328,7 @@ static int ask(struct asking *a, const struct task_attempt *attempt, size_t cond
         *out = cJSON_CreateNull();
         return 0;
     }
-    cJSON *task = task_json_build(a->p, NULL, attempt);
-    if (is_ours(&a->p->stages[stage])) {
-        json_put_string(task, "rates", a->rates);
-        json_put(task, "producers", producers_of(a, stage, condition));
-    }
+    cJSON *task = task_asked(a, attempt, condition);
     char *question = question_text(task);
     const cJSON *known = json_member(a->answers, question);
     int rc = 0;
@@ -297,7 +337,7 @@ static int ask(struct asking *a, const struct task_attempt *attempt, size_t cond
     } else if (known == NULL) {
         rc = json_write_file(a->task_path, task, 0600, err);
         if (rc == 0) {
-            cJSON *answer = run_one(a, stage, condition);
+            cJSON *answer = run_one(a, stage, condition, question);
             json_put(a->answers, question, answer == NULL ? cJSON_CreateNull() : answer);
             known = json_member(a->answers, question);
         }
@@ -313,19 +353,164 @@ static int ask(struct asking *a, const struct task_attempt *attempt, size_t cond
     return rc;
 }
 
+/* Tasks that one process is asked. */
+struct batch {
+    size_t stage; /* of the first of them */
+    char *questions[ASKED_AT_ONCE];
+    size_t n;
+};
+
+/* Keeps a line for each question; nothing unless the process printed exactly one for each. */
+static void keep_lines(struct asking *a, const struct batch *b, const struct strbuf *out)
+{
+    size_t n_lines = 0;
+    for (size_t i = 0; i < out->len; i++) {
+        n_lines += out->buf[i] == '\n';
+    }
+    if (n_lines != b->n || out->buf[out->len - 1] != '\n') {
+        return;
+    }
+    const char *line = out->buf;
+    for (size_t i = 0; i < b->n; i++) {
+        const char *end = strchr(line, '\n');
+        if (end == NULL) {
+            return; /* a zero byte in it */
+        }
+        char *text = xasprintf("%.*s", (int)(end - line), line);
+        json_put_string(a->lines, b->questions[i], text);
+        free(text);
+        line = end + 1;
+    }
+}
+
+/* Asks the tasks of the batch, whose files are written, and empties it. A failure is not reported:
+ * each is then asked alone. */
+static void ask_batch(struct asking *a, struct batch *b)
+{
+    struct proc_result r = {.out = STRBUF_INIT, .err = STRBUF_INIT};
+    struct err err;
+    if (b->n > 1 && run_worker(a, b->stage, b->n, &r, &err) == 0 && r.signal == 0 && r.code == 0 &&
+        r.out.len > 0) {
+        keep_lines(a, b, &r.out);
+    }
+    for (size_t i = 0; i < b->n; i++) {
+        free(b->questions[i]);
+    }
+    b->n = 0;
+    proc_result_release(&r);
+}
+
+/* Adds the task of (condition, stage), unless an equal one is in the batch or was asked. */
+static int batch_add(struct asking *a, struct batch *b, size_t stage, size_t condition,
+                     struct err *err)
+{
+    const struct task_attempt of = {.cell = a->p->conditions[condition].first_cell, .stage = stage};
+    cJSON *task = task_asked(a, &of, condition);
+    char *question = question_text(task);
+    bool known = json_member(a->lines, question) != NULL;
+    for (size_t i = 0; i < b->n; i++) {
+        known = known || strcmp(b->questions[i], question) == 0;
+    }
+    int rc = 0;
+    if (!known) {
+        char *path = task_file(a, b->n);
+        rc = json_write_file(path, task, 0600, err);
+        free(path);
+    }
+    if (known || rc != 0) {
+        free(question);
+    } else {
+        b->stage = b->n == 0 ? stage : b->stage;
+        b->questions[b->n++] = question;
+    }
+    cJSON_Delete(task);
+    return rc;
+}
+
+/* Asks the stages [first, end) of all conditions, several tasks in one process. */
+static int ask_in_batches(struct asking *a, size_t first, size_t end, struct err *err)
+{
+    struct batch b = {0};
+    int rc = 0;
+    for (size_t s = first; rc == 0 && s < end; s++) {
+        for (size_t c = 0; rc == 0 && c < a->p->n_conditions; c++) {
+            rc = batch_add(a, &b, s, c, err);
+            if (rc == 0 && b.n == ASKED_AT_ONCE) {
+                ask_batch(a, &b);
+            }
+        }
+    }
+    if (rc != 0 || proc_signal_waits(&a->held)) {
+        while (b.n > 0) {
+            free(b.questions[--b.n]);
+        }
+        return rc;
+    }
+    ask_batch(a, &b);
+    return 0;
+}
+
+/* Whether the worker may be asked several tasks at once: only that of evaluations reads what they
+ * share. */
+static bool takes_several(const struct plan_stage *s)
+{
+    return s->describes && s->n_command == 1 && strcmp(s->command[0], "prereg-eval") == 0;
+}
+
+/* Whether two stages run their worker in the same environment. */
+static bool same_environment(const struct asking *a, size_t one, size_t other)
+{
+    char **x = task_environment_list(&a->p->stages[one], a->work);
+    char **y = task_environment_list(&a->p->stages[other], a->work);
+    size_t i = 0;
+    while (x[i] != NULL && y[i] != NULL && strcmp(x[i], y[i]) == 0) {
+        i++;
+    }
+    bool same = x[i] == NULL && y[i] == NULL;
+    object_argv_free(x);
+    object_argv_free(y);
+    return same;
+}
+
+/* The end of the stages, from the first on, that can be asked without another's answer. */
+static size_t independent_end(const struct asking *a, size_t first)
+{
+    const struct plan_stage *stages = a->p->stages;
+    size_t end = first + 1;
+    for (; takes_several(&stages[first]) && end < a->p->n_stages; end++) {
+        bool alone = takes_several(&stages[end]) && same_environment(a, first, end);
+        for (size_t i = 0; alone && i < stages[end].n_after; i++) {
+            alone = stages[end].after[i] < first;
+        }
+        if (!alone) {
+            break;
+        }
+    }
+    return end;
+}
+
 /* Fills out[CONDITION][STAGE]. */
 static int ask_all(struct asking *a, cJSON *out, struct err *err)
 {
     int rc = 0;
-    for (size_t c = 0; rc == 0 && c < a->p->n_conditions; c++) {
-        cJSON *stages = json_object();
-        json_put(out, a->p->conditions[c].name, stages);
-        for (size_t s = 0; rc == 0 && s < a->p->n_stages; s++) {
-            const struct task_attempt of = {.cell = a->p->conditions[c].first_cell, .stage = s};
-            cJSON *answer = NULL;
-            rc = ask(a, &of, c, &answer, err);
-            if (rc == 0) {
-                json_put(stages, a->p->stages[s].name, answer);
+    size_t end = 0;
+    for (size_t c = 0; c < a->p->n_conditions; c++) {
+        json_put(out, a->p->conditions[c].name, json_object());
+    }
+    for (size_t first = 0; rc == 0 && first < a->p->n_stages; first = end) {
+        end = independent_end(a, first);
+        if (takes_several(&a->p->stages[first])) {
+            rc = ask_in_batches(a, first, end, err);
+        }
+        cJSON *stages = out->child;
+        for (size_t c = 0; rc == 0 && c < a->p->n_conditions; c++, stages = stages->next) {
+            for (size_t s = first; rc == 0 && s < end; s++) {
+                const struct task_attempt of = {.cell = a->p->conditions[c].first_cell, .stage = s};
+                cJSON *answer = NULL;
+                rc = ask(a, &of, c, &answer, err);
+                if (rc == 0) {
+                    json_put(stages, a->p->stages[s].name, answer);
+                }
             }
         }
     }
@@ -437,6 +622,7 @@ int describe_run(const struct plan_program *p, const struct describe_how *how, s
     a.task_path = path_join(a.work, LAYOUT_TASK);
     a.copies = json_object();
     a.answers = json_object();
+    a.lines = json_object();
     a.json = out->json;
     a.said = json_object();
     rc = dir_make(a.work, 0700, err);
@@ -453,6 +639,7 @@ int describe_run(const struct plan_program *p, const struct describe_how *how, s
     (void)sigprocmask(SIG_SETMASK, &before, NULL); /* what came meanwhile takes effect here */
     out->n_asked = a.n_asked;
     cJSON_Delete(a.answers);
+    cJSON_Delete(a.lines);
     cJSON_Delete(a.said);
     cJSON_Delete(a.copies);
     free(a.task_path);
@@ -495,137 +682,4 @@ bool describe_fact(const cJSON *answer, const char *fact, double *out)
     }
     *out = v->valuedouble;
     return true;
-}
-
-/* Reports a metric that is not among `metrics`, with the nearest name that is. */
-static void check_metric(const cJSON *metrics, const char *metric, struct place at,
-                         const char *where, struct diag *diag)
-{
-    size_t n = (size_t)cJSON_GetArraySize(metrics);
-    const char **known = xcalloc(n, sizeof(*known));
-    bool found = false;
-    n = 0;
-    for (const cJSON *m = metrics->child; m != NULL; m = m->next) {
-        known[n++] = m->valuestring;
-        found = found || strcmp(m->valuestring, metric) == 0;
-    }
-    if (!found) {
-        const char *near = text_nearest(metric, known, n);
-        diag_add(diag, DIAG_ERROR, at.line, at.column,
-                 "%s: its stage yields no metric \"%s\"%s%s%s", where, metric,
-                 near == NULL ? "" : "; did you mean \"", near == NULL ? "" : near,
-                 near == NULL ? "" : "\"?");
-    }
-    free(known);
-}
-
-/* The metrics a stage says it yields, at the first condition that says so; NULL when none does. */
-static const cJSON *metrics_of(const struct plan_program *p, const cJSON *json, size_t stage)
-{
-    for (size_t c = 0; c < p->n_conditions; c++) {
-        const cJSON *answer = describe_find(json, p, c, stage);
-        const cJSON *metrics = answer == NULL ? NULL : json_member(answer, "metrics");
-        if (cJSON_IsArray(metrics)) {
-            return metrics;
-        }
-    }
-    return NULL;
-}
-
-void describe_check_metrics(const struct plan_program *p, const cJSON *json, struct diag *diag)
-{
-    for (size_t i = 0; i < p->n_measures; i++) {
-        const struct plan_measure *m = &p->measures[i];
-        const cJSON *metrics = metrics_of(p, json, m->stage);
-        if (metrics != NULL) {
-            char where[96];
-            (void)snprintf(where, sizeof(where), "measure.%s", m->name);
-            check_metric(metrics, m->metric, m->place, where, diag);
-        }
-    }
-    for (size_t i = 0; i < p->n_apparatus; i++) {
-        const struct plan_apparatus *a = &p->apparatus[i];
-        const cJSON *metrics = a->first == INDEX_NONE ? metrics_of(p, json, a->stage) : NULL;
-        if (metrics != NULL) {
-            char where[96];
-            (void)snprintf(where, sizeof(where), "apparatus.%s", a->name);
-            check_metric(metrics, strchr(a->metric_text, '.') + 1, a->place, where, diag);
-        }
-    }
-}
-
-/* Reports the first condition whose stage scores another number of items. */
-static void check_items(const struct plan_program *p, const cJSON *json,
-                        const struct plan_measure *m, struct diag *diag)
-{
-    const bool of_group = strchr(m->metric, ':') != NULL;
-    for (size_t c = 0; c < p->n_conditions; c++) {
-        double items = 0;
-        if (!describe_fact(describe_find(json, p, c, m->stage), "items", &items)) {
-            continue;
-        }
-        if (of_group ? (double)m->items > items : (double)m->items != items) {
-            diag_add(diag, DIAG_ERROR, m->items_place.line, m->items_place.column,
-                     "measure.%s: %lld items, and stage \"%s\" scores %.15g (at %s)", m->name,
-                     (long long)m->items, p->stages[m->stage].name, items, p->conditions[c].name);
-            return;
-        }
-    }
-}
-
-void describe_check_items(const struct plan_program *p, const cJSON *json, struct diag *diag)
-{
-    for (size_t i = 0; i < p->n_measures; i++) {
-        const struct plan_measure *m = &p->measures[i];
-        if (m->has_items && json == NULL) {
-            diag_add(diag, DIAG_NOTE, m->items_place.line, m->items_place.column,
-                     "the items of measures were not checked: no worker was asked (--no-run)");
-            return;
-        }
-        if (m->has_items) {
-            check_items(p, json, m, diag);
-        }
-    }
-}
-
-/* What the stage cannot do without, at the condition that needs most; 0 when no worker says. */
-static double memory_needed(const struct plan_program *p, const cJSON *json, size_t stage,
-                            size_t *at)
-{
-    double most = 0;
-    for (size_t c = 0; c < p->n_conditions; c++) {
-        const cJSON *answer = describe_find(json, p, c, stage);
-        double needed = 0;
-        if (!describe_fact(answer, "memory_least_bytes", &needed)) {
-            (void)describe_fact(answer, "memory_bytes", &needed);
-        }
-        if (needed > most) {
-            most = needed;
-            *at = c;
-        }
-    }
-    return most;
-}
-
-void describe_check_memory(const struct plan_program *p, const cJSON *json, double machine_bytes,
-                           struct diag *diag)
-{
-    const double mib = 0x1p20;
-    for (size_t i = 0; i < p->n_stages; i++) {
-        const struct plan_stage *s = &p->stages[i];
-        size_t c = 0;
-        double needed = memory_needed(p, json, i, &c);
-        double allowed = (double)s->run.memory_bytes;
-        if (allowed > 0 && needed > allowed) {
-            diag_add(diag, DIAG_ERROR, s->run.memory_place.line, s->run.memory_place.column,
-                     "[run] memory: stage \"%s\" needs at least %.1f MiB (at %s) and may use %.1f "
-                     "MiB; allow more",
-                     s->name, ceil(needed / mib * 10) / 10, p->conditions[c].name, allowed / mib);
-        } else if (machine_bytes > 0 && needed > machine_bytes) {
-            diag_add(diag, DIAG_ERROR, s->place.line, s->place.column,
-                     "stage.%s: needs at least %.1f MiB (at %s), and this machine has %.1f MiB",
-                     s->name, ceil(needed / mib * 10) / 10, p->conditions[c].name,
-                     machine_bytes / mib);
-        }
-    }
 }

@@ -1,11 +1,17 @@
 /*
  * Checks of a whole plan against what all workers said of their tasks: that what a stage will read
- * is left by the stage it names, and that a target is checked as often in both arms of a
- * contrast. They read answers alone and ask no worker.
+ * is left by the stage it names, that a target is checked as often in both arms of a contrast, that
+ * metrics exist, and that items and memory are as planned. They read answers alone and ask no
+ * worker.
  */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json/json.h"
+#include "base/text.h"
+#include "base/xalloc.h"
 #include "prereg/task/describe.h"
 
 #define RESOLUTION_FACT "target_resolution"
@@ -137,6 +143,139 @@ void describe_check_resolution(const struct plan_program *p, const cJSON *json, 
     for (size_t s = 0; s < p->n_stages; s++) {
         for (size_t k = 0; reads_target(p, s) && k < p->n_contrasts; k++) {
             check_resolution(p, json, s, &p->contrasts[k], diag);
+        }
+    }
+}
+
+/* Reports a metric that is not among `metrics`, with the nearest name that is. */
+static void check_metric(const cJSON *metrics, const char *metric, struct place at,
+                         const char *where, struct diag *diag)
+{
+    size_t n = (size_t)cJSON_GetArraySize(metrics);
+    const char **known = xcalloc(n, sizeof(*known));
+    bool found = false;
+    n = 0;
+    for (const cJSON *m = metrics->child; m != NULL; m = m->next) {
+        known[n++] = m->valuestring;
+        found = found || strcmp(m->valuestring, metric) == 0;
+    }
+    if (!found) {
+        const char *near = text_nearest(metric, known, n);
+        diag_add(diag, DIAG_ERROR, at.line, at.column,
+                 "%s: its stage yields no metric \"%s\"%s%s%s", where, metric,
+                 near == NULL ? "" : "; did you mean \"", near == NULL ? "" : near,
+                 near == NULL ? "" : "\"?");
+    }
+    free(known);
+}
+
+/* The metrics a stage says it yields, at the first condition that says so; NULL when none does. */
+static const cJSON *metrics_of(const struct plan_program *p, const cJSON *json, size_t stage)
+{
+    for (size_t c = 0; c < p->n_conditions; c++) {
+        const cJSON *answer = describe_find(json, p, c, stage);
+        const cJSON *metrics = answer == NULL ? NULL : json_member(answer, "metrics");
+        if (cJSON_IsArray(metrics)) {
+            return metrics;
+        }
+    }
+    return NULL;
+}
+
+void describe_check_metrics(const struct plan_program *p, const cJSON *json, struct diag *diag)
+{
+    for (size_t i = 0; i < p->n_measures; i++) {
+        const struct plan_measure *m = &p->measures[i];
+        const cJSON *metrics = metrics_of(p, json, m->stage);
+        if (metrics != NULL) {
+            char where[96];
+            (void)snprintf(where, sizeof(where), "measure.%s", m->name);
+            check_metric(metrics, m->metric, m->place, where, diag);
+        }
+    }
+    for (size_t i = 0; i < p->n_apparatus; i++) {
+        const struct plan_apparatus *a = &p->apparatus[i];
+        const cJSON *metrics = a->first == INDEX_NONE ? metrics_of(p, json, a->stage) : NULL;
+        if (metrics != NULL) {
+            char where[96];
+            (void)snprintf(where, sizeof(where), "apparatus.%s", a->name);
+            check_metric(metrics, strchr(a->metric_text, '.') + 1, a->place, where, diag);
+        }
+    }
+}
+
+/* Reports the first condition whose stage scores another number of items. */
+static void check_items(const struct plan_program *p, const cJSON *json,
+                        const struct plan_measure *m, struct diag *diag)
+{
+    const bool of_group = strchr(m->metric, ':') != NULL;
+    for (size_t c = 0; c < p->n_conditions; c++) {
+        double items = 0;
+        if (!describe_fact(describe_find(json, p, c, m->stage), "items", &items)) {
+            continue;
+        }
+        if (of_group ? (double)m->items > items : (double)m->items != items) {
+            diag_add(diag, DIAG_ERROR, m->items_place.line, m->items_place.column,
+                     "measure.%s: %lld items, and stage \"%s\" scores %.15g (at %s)", m->name,
+                     (long long)m->items, p->stages[m->stage].name, items, p->conditions[c].name);
+            return;
+        }
+    }
+}
+
+void describe_check_items(const struct plan_program *p, const cJSON *json, struct diag *diag)
+{
+    for (size_t i = 0; i < p->n_measures; i++) {
+        const struct plan_measure *m = &p->measures[i];
+        if (m->has_items && json == NULL) {
+            diag_add(diag, DIAG_NOTE, m->items_place.line, m->items_place.column,
+                     "the items of measures were not checked: no worker was asked (--no-run)");
+            return;
+        }
+        if (m->has_items) {
+            check_items(p, json, m, diag);
+        }
+    }
+}
+
+/* What the stage cannot do without, at the condition that needs most; 0 when no worker says. */
+static double memory_needed(const struct plan_program *p, const cJSON *json, size_t stage,
+                            size_t *at)
+{
+    double most = 0;
+    for (size_t c = 0; c < p->n_conditions; c++) {
+        const cJSON *answer = describe_find(json, p, c, stage);
+        double needed = 0;
+        if (!describe_fact(answer, "memory_least_bytes", &needed)) {
+            (void)describe_fact(answer, "memory_bytes", &needed);
+        }
+        if (needed > most) {
+            most = needed;
+            *at = c;
+        }
+    }
+    return most;
+}
+
+void describe_check_memory(const struct plan_program *p, const cJSON *json, double machine_bytes,
+                           struct diag *diag)
+{
+    const double mib = 0x1p20;
+    for (size_t i = 0; i < p->n_stages; i++) {
+        const struct plan_stage *s = &p->stages[i];
+        size_t c = 0;
+        double needed = memory_needed(p, json, i, &c);
+        double allowed = (double)s->run.memory_bytes;
+        if (allowed > 0 && needed > allowed) {
+            diag_add(diag, DIAG_ERROR, s->run.memory_place.line, s->run.memory_place.column,
+                     "[run] memory: stage \"%s\" needs at least %.1f MiB (at %s) and may use %.1f "
+                     "MiB; allow more",
+                     s->name, ceil(needed / mib * 10) / 10, p->conditions[c].name, allowed / mib);
+        } else if (machine_bytes > 0 && needed > machine_bytes) {
+            diag_add(diag, DIAG_ERROR, s->place.line, s->place.column,
+                     "stage.%s: needs at least %.1f MiB (at %s), and this machine has %.1f MiB",
+                     s->name, ceil(needed / mib * 10) / 10, p->conditions[c].name,
+                     machine_bytes / mib);
         }
     }
 }

@@ -5,11 +5,14 @@
  * both stay rough guesses by bytes.
  *
  * Faults of parameters are reported by key; what goes wrong with the data itself is a fault of
- * "data".
+ * "data". Of several tasks, one that asks the same items as the one before does not read them
+ * again.
  */
 #include "worker/report/describe.h"
 
 #include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/xalloc.h"
 #include "worker/eval/cli/estimate.h"
 #include "worker/eval/cli/run.h"
 #include "worker/eval/cli/scored_model.h"
@@ -21,6 +24,70 @@
 /* A guess for models of a few hundred thousand parameters on one core, to be read as an order of
  * magnitude: the model is not known yet. `prereg-eval --plan` knows better. */
 #define SECONDS_PER_BYTE 1e-5
+
+/* The items that were read last. Everything here borrows from `task`. */
+struct known_items {
+    char *key; /* of everything that they follow from; NULL: none are known */
+    struct worker_task task;
+    struct eval_options options;
+    struct benchmark bench;
+    struct benchmark_size size;
+};
+
+static void known_items_release(struct known_items *k)
+{
+    if (k->key != NULL) {
+        benchmark_release(&k->bench);
+        eval_options_release(&k->options);
+        task_release(&k->task);
+        free(k->key);
+    }
+    *k = (struct known_items){0};
+}
+
+/* The task as canonical text, without members from which no item, and no prompt, follows. */
+static char *items_of_task(const struct worker_task *task)
+{
+    static const char *const others[] = {"cell",           "digest", "stage",    "sealed",
+                                         "sealed_metrics", "peers",  "producers"};
+    static const char *const of_model[] = {"at", "model"};
+    cJSON *json = json_copy(task->json);
+    cJSON *params = cJSON_GetObjectItemCaseSensitive(json, "params");
+    struct strbuf text = STRBUF_INIT;
+    struct err err;
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        cJSON_DeleteItemFromObjectCaseSensitive(json, others[i]);
+    for (size_t i = 0; params != NULL && i < ARRAY_LEN(of_model); i++)
+        cJSON_DeleteItemFromObjectCaseSensitive(params, of_model[i]);
+    if (json_canonical(json, &text, &err) != 0)
+        strbuf_clear(&text);
+    cJSON_Delete(json);
+    return strbuf_detach(&text);
+}
+
+/* Reads and measures the items of the task, unless they are known. */
+static int find_items(struct known_items *k, const struct worker_task *task, struct err *err)
+{
+    struct param_faults faults = {0};
+    char *key = items_of_task(task);
+    if (k->key != NULL && key[0] != '\0' && strcmp(k->key, key) == 0) {
+        free(key);
+        return 0;
+    }
+    known_items_release(k);
+    k->key = key;
+    int rc = task_from_json(json_copy(task->json), &k->task, err);
+    if (rc == 0) {
+        eval_options_read(&k->task, &k->options, &faults);
+        rc = benchmark_load(&k->bench, &k->options, err);
+    }
+    if (rc == 0)
+        benchmark_measure(&k->bench, &k->size);
+    param_faults_release(&faults);
+    if (rc != 0)
+        known_items_release(k);
+    return rc;
+}
 
 static void put_name(void *self, const char *name)
 {
@@ -103,29 +170,29 @@ static int describe_seconds(struct description *d, const struct estimate_of *of,
 }
 
 static int describe_size(struct description *d, const struct worker_task *task,
-                         const struct benchmark *bench, const struct eval_options *o,
+                         const struct known_items *items, const struct eval_options *o,
                          const struct scored_model_look *look, struct err *err)
 {
-    struct benchmark_size size;
+    const struct benchmark *bench = &items->bench;
+    const struct benchmark_size *size = &items->size;
     const double generated = generated_tokens(bench, o);
     double seconds = 0.0;
     size_t longest = 0;
-    benchmark_measure(bench, &size);
     description_fact(d, "items", (double)bench->n_selected);
     describe_chance(d, bench);
-    description_fact(d, "requests", size.requests);
-    description_fact(d, "request_bytes", size.bytes);
-    description_fact(d, "distinct_request_bytes", size.distinct_bytes);
-    description_fact(d, "longest_request_bytes", (double)size.longest);
+    description_fact(d, "requests", size->requests);
+    description_fact(d, "request_bytes", size->bytes);
+    description_fact(d, "distinct_request_bytes", size->distinct_bytes);
+    description_fact(d, "longest_request_bytes", (double)size->longest);
     if (look->tok == NULL) {
-        seconds = (size.distinct_bytes + generated) * SECONDS_PER_BYTE;
+        seconds = (size->distinct_bytes + generated) * SECONDS_PER_BYTE;
     } else {
-        int rc = count_longest(bench, &size, look->tok, &longest, err);
+        int rc = count_longest(bench, size, look->tok, &longest, err);
         if (rc != 0)
             return rc;
         description_fact(d, "longest_request_tokens", (double)longest);
         description_fact(d, "context_tokens", (double)look->context);
-        rc = describe_seconds(d, &(struct estimate_of){task, bench, &size, o, look, NULL}, &seconds,
+        rc = describe_seconds(d, &(struct estimate_of){task, bench, size, o, look, NULL}, &seconds,
                               err);
         if (rc != 0)
             return rc;
@@ -137,19 +204,17 @@ static int describe_size(struct description *d, const struct worker_task *task,
 /* Reads the items; what fails becomes a fault of "data". */
 static void describe_benchmark(struct description *d, const struct worker_task *task,
                                const struct eval_options *o, const struct scored_model_look *look,
-                               struct param_faults *faults)
+                               struct known_items *items, struct param_faults *faults)
 {
-    struct benchmark bench;
     struct err err = {0};
-    int rc = benchmark_load(&bench, o, &err);
-    if (rc == 0 && (rc = describe_metrics(d, &bench, o, &err)) == 0)
-        rc = describe_size(d, task, &bench, o, look, &err);
+    int rc = find_items(items, task, &err);
+    if (rc == 0 && (rc = describe_metrics(d, &items->bench, o, &err)) == 0)
+        rc = describe_size(d, task, items, o, look, &err);
     if (rc != 0) {
         struct params p;
         params_init(&p, NULL, faults);
         params_fault(&p, "data", "%s", err.msg);
     }
-    benchmark_release(&bench);
 }
 
 /* The training must leave it. */
@@ -162,7 +227,8 @@ static void describe_snapshot(const struct eval_options *o, struct description *
     free(folder);
 }
 
-int eval_describe(const struct worker_task *task, FILE *out, struct err *err)
+static int describe_task(const struct worker_task *task, struct known_items *items, FILE *out,
+                         struct err *err)
 {
     struct param_faults faults = {0};
     struct scored_model_look look = {0};
@@ -173,7 +239,7 @@ int eval_describe(const struct worker_task *task, FILE *out, struct err *err)
     if (faults.n == 0)
         scored_model_check(task, &options, &look, &faults);
     if (faults.n == 0)
-        describe_benchmark(&d, task, &options, &look, &faults);
+        describe_benchmark(&d, task, &options, &look, items, &faults);
     if (options.at > 0.0 && options.model != NULL)
         describe_snapshot(&options, &d);
     int rc = description_print(&d, &faults, out, err);
@@ -181,5 +247,20 @@ int eval_describe(const struct worker_task *task, FILE *out, struct err *err)
     tokenizer_free(look.tok);
     eval_options_release(&options);
     param_faults_release(&faults);
+    return rc;
+}
+
+int eval_describe(char *const *paths, size_t n, FILE *out, struct err *err)
+{
+    struct known_items items = {0};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        struct worker_task task = {0};
+        rc = task_read(paths[i], &task, err);
+        if (rc == 0)
+            rc = describe_task(&task, &items, out, err);
+        task_release(&task);
+    }
+    known_items_release(&items);
     return rc;
 }

@@ -16,7 +16,8 @@
 
 static const char usage_text[] =
     "usage: prereg-eval                   run the task named by $PREREG_TASK\n"
-    "       prereg-eval --describe TASK   say what it would measure, and every fault; does no "
+    "       prereg-eval --describe TASK...\n"
+    "                                     say what each would measure, and every fault; does no "
     "work\n"
     "       prereg-eval --plan TASK.json  say what it would ask and how long it would take\n"
     "       prereg-eval --plan TASK --data PATH --model PATH [--fewshot-data PATH]\n"
@@ -37,13 +38,13 @@ static const char usage_text[] =
     "                                     lm-evaluation-harness's files of a done attempt\n"
     "       prereg-eval --version | --help\n";
 
-/* Runs or describes the task at the path. */
-static int run_from(const char *path, bool describe, struct err *err)
+/* Runs the task at the path. */
+static int run_from(const char *path, struct err *err)
 {
     struct worker_task task = {0};
     int rc = task_read(path, &task, err);
     if (rc == 0)
-        rc = describe ? eval_describe(&task, stdout, err) : eval_run(&task, err);
+        rc = eval_run(&task, err);
     task_release(&task);
     return rc;
 }
@@ -102,15 +103,15 @@ int main(int argc, char **argv)
         return finish(command_show(argv + 2, stdout, &err), &err);
     if (argc > 1 && strcmp(argv[1], "export-harness") == 0)
         return finish(command_export_harness(argv + 2, stdout, &err), &err);
-    bool describe = argc == 3 && strcmp(argv[1], "--describe") == 0;
+    bool describe = argc >= 3 && strcmp(argv[1], "--describe") == 0;
     if (!describe && (argc != 1 || path == NULL || path[0] == '\0')) {
         fprintf(stderr, "%s%s", argc == 1 ? "prereg-eval: PREREG_TASK is not set\n" : "",
                 usage_text);
         return WORKER_USAGE;
     }
     if (describe)
-        rc = run_from(argv[2], true, &err);
+        rc = eval_describe(argv + 2, (size_t)argc - 2, stdout, &err);
     else if ((rc = stop_install(&err)) == 0)
-        rc = run_from(path, false, &err);
+        rc = run_from(path, &err);
     return finish(rc, &err);
 }

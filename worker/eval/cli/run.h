@@ -18,7 +18,7 @@
 
 /* ERR_BUSY when asked to stop: what is done so far is on disk. */
 int eval_run(const struct worker_task *task, struct err *err) MUST_CHECK;
-/* Prints the description; faults in parameters and data are part of it. */
-int eval_describe(const struct worker_task *task, FILE *out, struct err *err) MUST_CHECK;
+/* Prints a line for each of the n tasks; faults in parameters and data are part of it. */
+int eval_describe(char *const *paths, size_t n, FILE *out, struct err *err) MUST_CHECK;
 
 #endif

@@ -1,6 +1,7 @@
 /* Workers that answer --describe well, badly and not at all. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/files/file.h"
 #include "base/json/json.h"
@@ -291,8 +292,8 @@ static void test_answers(void **state)
     }
 }
 
-/* How often workers are asked where `moe` is what the levels of the training differ by, and
- * prereg-eval scores. */
+/* Of how many tasks prereg-eval is asked where `moe` is what the levels of the training differ by.
+ */
 static size_t count_asked(const char *moe)
 {
     char *folder = scratch_make();
@@ -303,18 +304,22 @@ static size_t count_asked(const char *moe)
     char *part = text_replace(SMALL_PROGRAM, "[\"./worker.sh\"]", "[\"prereg-eval\"]");
     char *whole = text_replace(part, "experts = 4", moe);
     free(scratch_write(folder, "worker.sh", "#!/bin/sh\necho '{}'\n", 0700));
-    free(scratch_write(folder, "prereg-eval", "#!/bin/sh\necho '{}'\n", 0700));
+    char *calls = path_join(folder, "calls");
+    char *worker = xasprintf("#!/bin/sh\nshift\nfor f; do echo '{}'; done | tee -a %s\n", calls);
+    free(scratch_write(folder, "prereg-eval", worker, 0700));
     assert_int_equal(setenv("PATH", path, 1), 0);
     struct plan_program *p = program_of(whole, folder);
     diag_init(&diag, "grid.toml");
     assert_int_equal(
         describe_run(p, &(struct describe_how){.rates = "rates.json"}, &d, &diag, &err), 0);
-    const size_t n = d.n_asked;
+    struct stat st;
+    assert_int_equal(stat(calls, &st), 0);
+    const size_t n = (size_t)st.st_size / strlen("{}\n");
     assert_int_equal(setenv("PATH", before, 1), 0);
     describe_release(&d);
     diag_release(&diag);
     program_free(p);
-    free(whole), free(part), free(path), free(before);
+    free(whole), free(part), free(path), free(before), free(calls), free(worker);
     scratch_remove(folder);
     return n;
 }
@@ -323,9 +328,9 @@ static size_t count_asked(const char *moe)
 static void test_asked_for_each_model(void **state)
 {
     (void)state;
-    assert_int_equal(count_asked("lr = 2e-3, schedule = { kind = \"cosine\" }"), 2 + 1);
-    assert_int_equal(count_asked("experts = 4"), 2 + 2);
-    assert_int_equal(count_asked("tokenizer = \"corpus\""), 2 + 2);
+    assert_int_equal(count_asked("lr = 2e-3, schedule = { kind = \"cosine\" }"), 1);
+    assert_int_equal(count_asked("experts = 4"), 2);
+    assert_int_equal(count_asked("tokenizer = \"corpus\""), 2);
 }
 
 /* A stage that says so is not asked; the others are. */
@@ -385,6 +390,89 @@ static void test_echoed_params(void **state)
     answer_release(&a);
 }
 
+/* A program with these evaluations, all of which one worker called prereg-eval describes: a script
+ * that is found in $PATH and writes the number of its tasks to `calls`. */
+static struct answer ask_evaluations(const char *script, char **calls)
+{
+    struct answer a = {.folder = scratch_make()};
+    struct err err = {0};
+    struct strbuf found = STRBUF_INIT;
+    char *worker =
+        xasprintf("#!/bin/sh\nshift\necho $# >>%s/calls\n"
+                  "answer() { echo \"{\\\"facts\\\":{\\\"items\\\":$(tr -d ' \\n' <\"$1\" |"
+                  " grep -o '\"params\":{\"n\":[0-9]*' | sed -n '1s/.*://p')}}\"; }\n%s\n",
+                  a.folder, script);
+    char *path = xasprintf("%s:/usr/bin:/bin", a.folder);
+    char *before = xstrdup(getenv("PATH"));
+    char *one = text_replace(SMALL_PROGRAM, "command = [\"./worker.sh\"]",
+                             "command = [\"prereg-eval\"]\nparams = { n = 1 }\n"
+                             "[stage.score.when.arch]\nmoe = { n = 2 }\n"
+                             "[stage.more]\nafter = [\"train\"]\ncommand = [\"prereg-eval\"]\n"
+                             "params = { n = 3 }\n"
+                             "[stage.other]\nafter = [\"train\"]\ncommand = [\"prereg-eval\"]\n"
+                             "params = { n = 4 }\nthreads = 2\n"
+                             "[stage.last]\nafter = [\"other\"]\ncommand = [\"prereg-eval\"]\n"
+                             "params = { n = 5 }\nthreads = 2");
+    free(scratch_write(a.folder, "worker.sh", "#!/bin/sh\necho '{}'\n", 0700));
+    free(scratch_write(a.folder, "prereg-eval", worker, 0700));
+    free(scratch_write(a.folder, "corpus.txt", "x", 0600));
+    assert_int_equal(setenv("PATH", path, 1), 0);
+    a.p = program_of(one, a.folder);
+    diag_init(&a.diag, "grid.toml");
+    if (describe_run(a.p, &(struct describe_how){0}, &a.describe, &a.diag, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    assert_int_equal(setenv("PATH", before, 1), 0);
+    free(path);
+    path = path_join(a.folder, "calls");
+    assert_int_equal(file_read(path, 4096, &found, &err), 0);
+    *calls = strbuf_detach(&found);
+    free(one);
+    free(before);
+    free(path);
+    free(worker);
+    return a;
+}
+
+/* Evaluations that need no answer of each other, and run in the same environment, are asked at
+ * once; whatever else such a process does than print a line for each, they are asked alone. */
+static void test_several_at_once(void **state)
+{
+    static const struct {
+        const char *script;
+        const char *calls;
+    } cases[] = {
+        /* dense and moe differ in what makes the model: score and more, other; last is the same of
+           both */
+        {"for f; do answer \"$f\"; done", "4\n2\n1\n"},
+        {"test $# = 1 && answer \"$1\"", "4\n1\n1\n1\n1\n2\n1\n1\n1\n"},
+        {"for f; do answer \"$f\"; done; exit $(($# - 1))", "4\n1\n1\n1\n1\n2\n1\n1\n1\n"},
+        {"test $# = 1 || shift; for f; do answer \"$f\"; done", "4\n1\n1\n1\n1\n2\n1\n1\n1\n"},
+        {"test $# = 1 || echo '{}'; for f; do answer \"$f\"; done", "4\n1\n1\n1\n1\n2\n1\n1\n1\n"},
+        {"test $# = 1 || kill -9 $$; answer \"$1\"", "4\n1\n1\n1\n1\n2\n1\n1\n1\n"},
+    };
+    static const char *const names[] = {"train", "score", "more", "other", "last"};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%s", cases[i].script);
+        char *calls = NULL;
+        struct answer a = ask_evaluations(cases[i].script, &calls);
+        assert_int_equal(a.diag.n_items, 0);
+        assert_string_equal(calls, cases[i].calls);
+        for (size_t c = 0; c < 2; c++) {
+            const cJSON *stage = json_member(a.describe.json, a.p->conditions[c].name)->child;
+            for (size_t s = 0; s < ARRAY_LEN(names); s++, stage = stage->next) {
+                double items = 0;
+                assert_string_equal(stage->string, names[s]);
+                assert_true(describe_fact(stage, "items", &items) == (s > 0));
+                assert_int_equal((int)items, s == 1 ? (int)c + 1 : s > 1 ? (int)s + 1 : 0);
+            }
+        }
+        free(calls);
+        answer_release(&a);
+    }
+}
+
 static void test_no_worker(void **state)
 {
     (void)state;
@@ -416,6 +504,7 @@ int main(void)
         cmocka_unit_test(test_asked_for_each_model),
         cmocka_unit_test(test_describe_false),
         cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_several_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -424,6 +424,66 @@ static void test_describe(void **state)
     assert_int_equal(file_kind_at("describe/items.jsonl"), FILE_ABSENT);
 }
 
+/* What was printed without the times, which hold measured ones. */
+static char *without_seconds(const struct strbuf *out)
+{
+    static const char key[] = "\"seconds\":";
+    struct strbuf text = STRBUF_INIT;
+    const char *from = out->buf;
+    for (const char *at; (at = strstr(from, key)) != NULL; from = at + strcspn(at, ","))
+        strbuf_add(&text, from, (size_t)(at - from));
+    strbuf_adds(&text, from);
+    return strbuf_detach(&text);
+}
+
+/* Several tasks give the lines that each gives alone, also where they share items, where one is
+ * faulty, and where another follows that has other items. */
+static void test_describe_several(void **state)
+{
+    static const char *const params[] = {
+        CHOICES,
+        "{\"task\":\"choices\",\"model\":\"train\"}",
+        "{\"task\":\"choices\",\"data\":\"bad\"}",
+        "{\"task\":\"choices\",\"limit\":7}",
+        "{\"task\":\"choices\",\"limit\":7,\"model\":\"train\",\"at\":0.5}",
+        "{\"task\":\"choices\",\"limit\":8}",
+        "{\"task\":\"choices\",\"second_key\":\"key\"}",
+        "{\"task\":\"gsm8k\",\"data\":\"sums\",\"shots\":0}",
+    };
+    char *names[ARRAY_LEN(params)];
+    const char *argv[ARRAY_LEN(params) + 3] = {TEST_BIN_DIR "/prereg-eval", "--describe"};
+    const char *alone[] = {argv[0], argv[1], "task.json", NULL};
+    struct proc_spec spec = {.argv = alone, .cwd = "several", .max_out_bytes = 1u << 16};
+    struct strbuf expected = STRBUF_INIT;
+    struct proc_result result;
+    struct err err = {0};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(params); i++) {
+        CHECK_ROW("%s", params[i]);
+        const struct job job = {.folder = "several", .params = params[i]};
+        run_write_task(&job);
+        assert_int_equal(proc_run(&spec, &result, &err), 0);
+        assert_int_equal(result.code, 0);
+        strbuf_add(&expected, result.out.buf, result.out.len);
+        proc_result_release(&result);
+        names[i] = xasprintf("task-%zu.json", i);
+        char *to = path_join("several", names[i]);
+        assert_int_equal(rename("several/task.json", to), 0);
+        free(to);
+        argv[i + 2] = names[i];
+    }
+    spec.argv = argv;
+    assert_int_equal(proc_run(&spec, &result, &err), 0);
+    assert_int_equal(result.code, 0);
+    char *alone_text = without_seconds(&expected), *text = without_seconds(&result.out);
+    assert_string_equal(text, alone_text);
+    free(alone_text), free(text);
+    proc_result_release(&result);
+    strbuf_release(&expected);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        free(names[i]);
+}
+
 static double described_seconds(void)
 {
     const char *argv[] = {TEST_BIN_DIR "/prereg-eval", "--describe", "task.json", NULL};
@@ -530,6 +590,7 @@ int main(void)
         cmocka_unit_test(test_undetermined),
         cmocka_unit_test(test_generation),
         cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_describe_several),
         cmocka_unit_test(test_estimate),
         cmocka_unit_test(test_estimate_of_large),
     };
