@@ -51,6 +51,13 @@ int model_open(const char *folder, struct model **out, struct err *err)
     return model_open_within(folder, 0, out, err);
 }
 
+double model_bytes(const struct model_config *cfg, bool generates)
+{
+    /* The weights are packed in place, so they count once. */
+    return sizeof(real) * (double)model_config_total(cfg) + engine_bytes(cfg) +
+           (generates ? engine_slots_bytes(cfg) : 0.0);
+}
+
 int model_check_memory(const char *folder, int context, bool generates, int64_t allowed,
                        struct err *err)
 {
@@ -67,10 +74,7 @@ int model_check_memory(const char *folder, int context, bool generates, int64_t 
         rc = cut_context(&cfg, context, err);
     if (rc < 0 || allowed <= 0)
         return rc;
-    /* The weights are packed in place, so they count once. */
-    double needed = sizeof(real) * (double)model_config_total(&cfg) + engine_bytes(&cfg);
-    if (generates)
-        needed += engine_slots_bytes(&cfg);
+    const double needed = model_bytes(&cfg, generates);
     if (needed <= (double)allowed)
         return 0;
     return err_set(err, ERR_USAGE,

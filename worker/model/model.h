@@ -32,6 +32,9 @@ int model_open(const char *folder, struct model **out, struct err *err) MUST_CHE
 int model_open_within(const char *folder, int context, struct model **out,
                       struct err *err) MUST_CHECK;
 void model_free(struct model *m);
+/* What a model takes that is opened with the context of cfg: parameters, engine and, where it
+ * generates, the slots of model_generate_all(). */
+double model_bytes(const struct model_config *cfg, bool generates);
 /* ERR_USAGE, with both amounts, when the model at folder takes more than `allowed` bytes opened
  * with this context (0: no limit), with the slots of model_generate_all() where it `generates`;
  * nothing of its size is allocated to find out. Otherwise as model_open_within() fails on the

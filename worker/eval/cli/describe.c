@@ -24,6 +24,7 @@
 /* A guess for models of a few hundred thousand parameters on one core, to be read as an order of
  * magnitude: the model is not known yet. `prereg-eval --plan` knows better. */
 #define SECONDS_PER_BYTE 1e-5
+#define PROCESS_BYTES    0x1p25 /* libraries, items, requests and tokens */
 
 /* The items that were read last. Everything here borrows from `task`. */
 struct known_items {
@@ -169,6 +170,17 @@ static int describe_seconds(struct description *d, const struct estimate_of *of,
     return rc;
 }
 
+/* Of the run, and without which it is refused (model_check_memory()). */
+static void describe_memory(struct description *d, const struct eval_options *o,
+                            const struct scored_model_look *look)
+{
+    struct model_config cfg = look->cfg;
+    cfg.context = (int)look->context;
+    const double least = model_bytes(&cfg, o->spec->kind == TASK_GENERATE);
+    description_fact(d, "memory_bytes", least + PROCESS_BYTES);
+    description_fact(d, "memory_least_bytes", least);
+}
+
 static int describe_size(struct description *d, const struct worker_task *task,
                          const struct known_items *items, const struct eval_options *o,
                          const struct scored_model_look *look, struct err *err)
@@ -192,6 +204,7 @@ static int describe_size(struct description *d, const struct worker_task *task,
             return rc;
         description_fact(d, "longest_request_tokens", (double)longest);
         description_fact(d, "context_tokens", (double)look->context);
+        describe_memory(d, o, look);
         rc = describe_seconds(d, &(struct estimate_of){task, bench, size, o, look, NULL}, &seconds,
                               err);
         if (rc != 0)
