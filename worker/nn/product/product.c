@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/math/contract.h"
+#include "worker/nn/cpu.h"
 #include "worker/nn/gemm.h"
 #include "worker/nn/pages.h"
 #include "worker/nn/product/bfloat16.h"
@@ -25,7 +26,7 @@
 
 #define DEPTH   TILE_PIECE /* of a piece along k */
 #define STRETCH 768        /* columns of a piece; half as many where there are more */
-#define ROWS    96         /* of A that meet a panel before the next one comes */
+#define ROWS    96         /* of A that meet a panel before the next one comes, at most */
 #define HELD    1024       /* of A that are rounded once for all pieces of B */
 #define DIRECT  128        /* columns: for fewer, A is read in place */
 #define WORTH   64         /* columns and positions of k: for fewer, reading ahead costs more */
@@ -98,6 +99,12 @@ struct product_piece {
     size_t units;
     struct tile_ahead *ahead; /* the next piece of B, or NULL */
 };
+
+/* Half as many are faster with AVX2, as measured. */
+static size_t block_rows(void)
+{
+    return nn_cpu() == NN_CPU_AVX2 ? ROWS / 2 : ROWS;
+}
 
 static size_t panel_width(size_t cols)
 {
@@ -195,18 +202,19 @@ static void piece_product(const struct product_piece *p, struct operand a, struc
                           size_t m, size_t k)
 {
     bool rounds = p->precision == PRODUCT_BFLOAT16;
+    const size_t together = block_rows();
 
     if (rounds)
         pack_rounded_panels(scratch->b, b, k, p->cols);
     else
         pack_panels(scratch->b, b, k, p->cols);
-    for (size_t row = 0; row < m; row += ROWS) {
-        size_t rows = min_size(ROWS, m - row);
+    for (size_t row = 0; row < m; row += together) {
+        size_t rows = min_size(together, m - row);
         struct operand at = operand_from(a, row, 0);
         struct tile_view view =
             rounds ? rounded_rows_of(at, p->held, row, rows, k) : rows_of(at, rows, p->cols, k);
         bool packed = view.at != at.at && !p->held;
-        size_t more = packed ? min_size(ROWS, m - row - rows) : 0;
+        size_t more = packed ? min_size(together, m - row - rows) : 0;
         struct tile_ahead ahead = ahead_of(operand_from(a, row + rows, 0), more, k, p->ahead);
         view.ahead = ahead.rows > 0 ? &ahead : p->ahead;
         panels_product(p, row, view, rows);
