@@ -474,6 +474,43 @@ static void test_many_checks(void **state)
     strbuf_release(&journal);
 }
 
+/* The second run of a check starts behind row n, while tasks of the grid are open or not. */
+static void test_second_run_too_early(void **state)
+{
+    static const struct {
+        const char *behind; /* the first row of this event; NULL: the first of all */
+        const char *where;
+        const char *what;
+    } cases[] = {{NULL, RECEIPT_JOURNAL, "apparatus/c@end while task 0 is ready"},
+                 {"\"event\":\"attempt_started\"", RECEIPT_JOURNAL,
+                  "apparatus/c@end while task 0 is starting"},
+                 {"\"event\":\"unsealed\"", RECEIPT_COVERAGE, "journal.rows"}};
+    const struct world *w = *state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_ROW("%zu", i);
+        struct strbuf journal = STRBUF_INIT;
+        struct strbuf row = STRBUF_INIT;
+        const char *start = strchr(w->was[0].buf, '\n') + 1; /* task 0 starts */
+        const char *at =
+            cases[i].behind == NULL ? w->was[0].buf : strstr(w->was[0].buf, cases[i].behind);
+        assert_non_null(at);
+        at = strchr(at, '\n') + 1;
+        strbuf_add(&row, start, (size_t)(strchr(start, '\n') + 1 - start));
+        assert_int_equal(replace(&row, "\"cell\"", "\"apparatus\":\"c@end\",\"cell\"", 0), 1);
+        assert_int_equal(replace(&row, "\"index\":0,", "\"index\":99,", 0), 1);
+        strbuf_add(&journal, w->was[0].buf, (size_t)(at - w->was[0].buf));
+        strbuf_add(&journal, row.buf, row.len);
+        strbuf_adds(&journal, at);
+        write_file(w, RECEIPT_JOURNAL, &journal);
+        forge_all(w);
+        expect(w, &(struct forgery){
+                      .name = "a second run", .where = cases[i].where, .what = cases[i].what});
+        restore(w);
+        strbuf_release(&row);
+        strbuf_release(&journal);
+    }
+}
+
 /* The rows of the journal that name this task, up to n of them from the first of it. */
 static void add_rows(const struct world *w, struct strbuf *to, const char *task, size_t skip,
                      size_t n)
@@ -626,6 +663,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_swapped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_revived, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many_checks, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_second_run_too_early, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_forgeries, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
