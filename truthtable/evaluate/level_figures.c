@@ -256,8 +256,8 @@ static void sum_values(struct trend *t)
     }
 }
 
-/* As of contrasts: a replicate that is lost leaves its place to a copy of it, and what was not
- * measured is no copy. */
+/* As for contrasts: a replicate that is lost leaves its place to a copy of it, and what was not
+ * measured is not a copy. */
 static void find_copy(struct trend *t)
 {
     struct copies_left copies;

@@ -1,9 +1,8 @@
 /*
  * The decision, in the numbered steps of docs/truth-table.md ("The decision"). They run in this
- * order and nothing looks back. VOID comes before the table: over the exclusion budget, with an
+ * order and none looks back. VOID comes before the table: over the exclusion budget, with an
  * apparatus check that did not hold again, or with a voiding validity that fails or is unknown,
- * rows are not asked. What is decided is written by
- * verdict_file.c.
+ * rows are not consulted. What is decided is written by verdict_file.c.
  */
 #include "truthtable/evaluate/verdict.h"
 

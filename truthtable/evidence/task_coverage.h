@@ -5,10 +5,10 @@
  * Records: one for each cell of every measure that is counted or has a floor. Counted tasks: those
  * of a stage that a counted measure or an input of the table reads. A task is lost mechanically
  * when it is blocked for a mechanical cause, or was never run because a task before it, or the one
- * that does its work ([[same_work]]), was; then
- * its values are left out, as long as no more counted tasks are lost than the budget allows. One
- * that was lost under narrower limits of [run] than others of its stage had is not lost by chance:
- * its values are unknown, as if a person had cancelled it.
+ * that does its work ([[same_work]]), was. Then its values are left out, as long as no more counted
+ * tasks are lost than the budget allows. One that was lost under narrower limits of [run] than
+ * others of its stage had is not lost by chance: its values are unknown, as if a person had
+ * cancelled it.
  */
 #ifndef TRUTHTABLE_EVIDENCE_TASK_COVERAGE_H
 #define TRUTHTABLE_EVIDENCE_TASK_COVERAGE_H

@@ -1,7 +1,6 @@
 /*
- * Before the split of a source is known, held-out documents are taken off by val_fraction (0 with a
- * validation text); a source
- * that cannot be inspected is not known, and reading it will report why.
+ * Before the split of a source is known, held-out documents are subtracted by val_fraction (0 with
+ * a validation text). A source that cannot be inspected is not known; reading it will report why.
  */
 #include "worker/train/budget.h"
 

@@ -1,8 +1,8 @@
 /*
  * Reads each source into one corpus (worker/data), cuts it into held-out and training documents,
  * and keeps two flat token streams per source. A validation text is a source that is held out
- * whole. Which sequence a slot gets is worker/data/order.h's
- * answer; this file only knows where the tokens are.
+ * whole. Which sequence a slot gets is worker/data/order.h's answer; this file only knows where the
+ * tokens are.
  */
 #include "worker/train/data.h"
 
@@ -29,7 +29,7 @@ static void stream_add(struct token_stream *s, const uint32_t *ids,
     s->n_documents++;
 }
 
-/* What of a source is held out. */
+/* Which documents of a source are held out. */
 enum holdout { HOLDOUT_FRACTION, HOLDOUT_NONE, HOLDOUT_ALL };
 
 static bool is_held(const struct shard_document *doc, enum holdout how, uint64_t limit)

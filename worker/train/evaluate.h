@@ -1,9 +1,8 @@
 /*
  * Validation loss on the held-out documents, or on a validation text as if it were the only source
- * (train_data_validated()): per source the mean over windows of `context` tokens,
- * at most val_tokens of them spread evenly; whole, the sources' means weighted by the mix. A
- * source's standard error is that of its windows' means; the whole's is sqrt(sum of (weight x
- * se)^2).
+ * (train_data_validated()): per source the mean over windows of `context` tokens, at most
+ * val_tokens of them spread evenly; whole, the sources' means weighted by the mix. A source's
+ * standard error is that of its windows' means; the whole's is sqrt(sum of (weight x se)^2).
  */
 #ifndef WORKER_TRAIN_EVALUATE_H
 #define WORKER_TRAIN_EVALUATE_H

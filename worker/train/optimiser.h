@@ -4,9 +4,9 @@
  *
  *   adamw   every tensor by AdamW
  *   muon    the matrices of the blocks by Muon: q, k, v, o, and gate, up and down of the dense
- * part, of each expert and of the shared part, each a matrix of its own; the rest (embedding, head,
- * norms, routers) by AdamW at a rate of its own sgd     every tensor by gradient descent with
- * momentum
+ *           part, of each expert and of the shared part, each a matrix of its own; the rest
+ *           (embedding, head, norms, routers) by AdamW at a rate of its own
+ *   sgd     every tensor by gradient descent with momentum
  *
  * Every tensor has a first moment, in the layout of the parameters. Only those that AdamW updates
  * have a second one: they follow one another in the order of the tensor table, so with adamw the

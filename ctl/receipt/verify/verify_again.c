@@ -31,7 +31,7 @@ static const cJSON *find_told(const struct verifying *v, const char *name)
     return NULL;
 }
 
-/* 1: beyond the tolerance; -1: within it; 0: so near its edge that either may be said, since the
+/* 1: beyond the tolerance; -1: within it; 0: so near its edge that either may be claimed, since the
  * value is at the tolerance in decimals, not in doubles. A tolerance of 0 has no edge. */
 static int side_of(double value, double other, double within)
 {

@@ -134,8 +134,8 @@ int verify_check_results(struct verifying *v) MUST_CHECK;
 int verify_again(struct verifying *v) MUST_CHECK;
 /* Whether neither the journal nor provenance.json knows of a second run, as of earlier versions. */
 bool verify_lacks_again(const struct verifying *v, const char *name);
-/* Whether "holds" can be said of a score: the tolerances in the plan, up to rounding. `first` is
- * NaN but for a second run. */
+/* Whether the score bears out that it holds, or that it does not, under the plan's tolerances, up
+ * to rounding. `first` is NaN except for a second run. */
 bool verify_bears_out(const struct plan_apparatus *a, double value, double first, bool holds);
 int verify_signatures(struct verifying *v) MUST_CHECK; /* lock, amendments, reviewers */
 int verify_timestamp(struct verifying *v) MUST_CHECK;

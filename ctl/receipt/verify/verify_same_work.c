@@ -102,8 +102,8 @@ int verify_same_work(struct verifying *v, size_t task, const cJSON *result)
 }
 
 /* The workers' answers about one stage of a condition: what they solved, which the root covers, and
- * what they say that parameters come to, if `describe` is not NULL. Of a remark any other form is
- * possible, and is no answer. */
+ * what they say that parameters come to, if `describe` is not NULL. A remark may have any other
+ * form, which is not an answer. */
 static cJSON *answer_of(const cJSON *solved, const cJSON *described)
 {
     cJSON *answer = json_object();
