@@ -193,6 +193,18 @@ static void test_pretend(void **state)
     assert_int_equal(run(NULL, &list, &notes), 1);
     assert_non_null(strstr(notes.buf, "PREREG_GPUS: "));
     assert_non_null(strstr(notes.buf, "GPU 1: "));
+    /* a key that would be lost, of a GPU and of a process */
+    strbuf_clear(&notes);
+    scratch_put(scratch_folder, "gpus.json",
+                "[{\"uuid\":\"GPU-7\",\"model\":\"m\",\"memory_byte\":1}]");
+    assert_int_equal(run(NULL, &list, &notes), 1);
+    assert_non_null(strstr(notes.buf, "GPU 1: \"memory_byte\": unknown key; did you mean "
+                                      "\"memory_bytes\"?"));
+    strbuf_clear(&notes);
+    scratch_put(scratch_folder, "gpus.json",
+                "[{\"uuid\":\"GPU-7\",\"model\":\"m\",\"processes\":[{\"pid\":1,\"xyz\":2}]}]");
+    assert_int_equal(run(NULL, &list, &notes), 1);
+    assert_non_null(strstr(notes.buf, "GPU 1: \"xyz\": unknown key"));
     (void)unsetenv(GPU_PRETEND);
     gpu_list_release(&list);
     strbuf_release(&notes);
