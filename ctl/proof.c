@@ -124,11 +124,9 @@ static int ask_workers(struct proof *proof, const struct proof_premises *x, stru
     return 0;
 }
 
-/* GPUs that [run] asks for and this machine lacks. A warning: the daemon may be that of another. */
-static void check_gpus(struct proof *proof, const struct plan_program *p)
+/* A model of GPUs that is pinned for nothing. */
+static void check_pinned_gpu(struct proof *proof, const struct plan_program *p)
 {
-    struct gpu_list list = {0};
-    struct err err;
     bool asks = false; /* under Slurm too: the node compares it */
     for (size_t i = 0; i < p->n_stages; i++) {
         asks = asks || p->stages[i].run.gpu_thousandths > 0;
@@ -137,6 +135,13 @@ static void check_gpus(struct proof *proof, const struct plan_program *p)
         diag_add(&proof->diag, DIAG_WARNING, p->pin_gpu_place.line, p->pin_gpu_place.column,
                  "pin.gpu: no stage asks for GPUs (gpus of [run.STAGE])");
     }
+}
+
+/* GPUs that [run] asks for and this machine lacks. A warning: the daemon may be that of another. */
+static void check_gpus(struct proof *proof, const struct plan_program *p)
+{
+    struct gpu_list list = {0};
+    struct err err;
     if (!gpu_needs_any(p)) {
         return;
     }
@@ -191,7 +196,10 @@ static int prove(struct proof *proof, const struct proof_premises *x, struct err
     if (rc != 0) {
         return rc;
     }
-    if (!no_run && x->sound->run) {
+    if (x->sound->run) {
+        check_pinned_gpu(proof, x->program);
+    }
+    if (!no_run && x->sound->run) { /* another executable lists them */
         check_gpus(proof, x->program);
     }
     /* with --no-run this becomes a note */

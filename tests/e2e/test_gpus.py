@@ -259,7 +259,9 @@ def test_refused(place):
 def test_pinned_and_not_asked_for(place):
     """A pin that no stage can need is warned of; a stage under Slurm needs it as one of this machine does."""
     pin, warning = '[pin]\ngpu = "NVIDIA H100"', "warning: pin.gpu: no stage asks for GPUs"
-    expect(warning in place.ctl("check", program(place, "slots = 4", pin=pin, name="none")).stderr, "no stage asks")
+    none = program(place, "slots = 4", pin=pin, name="none")
+    for options in ([], ["--no-run"]):
+        expect(warning in place.ctl("check", *options, none).stderr, f"no stage asks, {options}")
     jobs = program(place, '[run.train]\nexecutor = "slurm"\ngpus = 1', pin=pin, name="jobs")
     expect(warning not in place.ctl("check", jobs).stderr, "a stage under Slurm asks")
 
