@@ -89,9 +89,9 @@ static void say(const cJSON *entries, const cJSON *faults)
     {
         json_push(lines, line_of(o));
     }
-    if (lines->child == NULL) {
+    if (lines->child == NULL && faults->child == NULL) {
         strbuf_adds(&sb, "no apparatus check has been made\n");
-    } else {
+    } else if (lines->child != NULL) {
         out_table(&sb, &t, lines, columns, ARRAY_LEN(columns));
     }
     cJSON_ArrayForEach(o, faults)

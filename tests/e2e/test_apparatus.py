@@ -517,6 +517,10 @@ def check_ledger(place):
     told = place.ctl_json("apparatus", wanted=LOCK)
     equal(([e["run"] for e in told["checks"]], [f["why"] for f in told["faults"]]),
           (["before"], ["apparatus/reference@end: attempt 1: its files do not say what the journal says"]), "an edited result")
+    first = os.path.join(place.program_folder(), "apparatus", "reference")
+    os.unlink(os.path.join(first, os.readlink(os.path.join(first, "result.json"))))
+    said = place.ctl("apparatus", wanted=LOCK).stdout
+    expect(said.endswith("apparatus/reference: attempt 1 has no result in its files\n") and "has been made" not in said, f"no entry: {said}")
 
 
 def test_clock(place):
