@@ -12,6 +12,7 @@
 #include "base/layout/layout.h"
 #include "base/machine/gpu_ask.h"
 #include "ctl/load.h"
+#include "ctl/reuse_proof.h"
 #include "prereg/load/program_load.h"
 #include "prereg/program/gpu_needs.h"
 #include "prereg/program/input_reads.h"
@@ -25,6 +26,8 @@ static void proof_drop(struct proof *proof)
     if (proof->described) {
         describe_release(&proof->describe);
     }
+    cJSON_Delete(proof->reuse);
+    proof->reuse = NULL;
     program_free(proof->program);
     proof->program = NULL;
     proof->has_report = false;
@@ -154,6 +157,22 @@ static void check_gpus(struct proof *proof, const struct plan_program *p)
     gpu_list_release(&list);
 }
 
+/* What is reused rests on what the workers solve: without their answer nothing is matched. */
+static int check_reuse(struct proof *proof, const struct proof_premises *x, struct err *err)
+{
+    const struct plan_program *p = x->program;
+    if (p->reuse.receipt == NULL || !x->sound->tasks) {
+        return 0;
+    }
+    if (!proof->described) {
+        diag_add(&proof->diag, DIAG_NOTE, p->reuse.place.line, p->reuse.place.column,
+                 "reuse: not checked, since no worker was asked (--no-run, or errors above)");
+        return 0;
+    }
+    int rc = reuse_prove(p, proof->describe.json, &proof->diag, &proof->reuse, err);
+    return rc == ERR_INVALID ? 0 : rc;
+}
+
 /* The proofs of truthtable/: all of them where the decision is sound, else what rests on sound
  * parts alone. */
 static int prove_decision(struct proof *proof, const struct proof_premises *x, struct err *err)
@@ -206,7 +225,8 @@ static int prove(struct proof *proof, const struct proof_premises *x, struct err
     if (x->sound->measures && x->sound->tasks && (no_run || proof->described)) {
         describe_check_items(x->program, no_run ? NULL : proof->describe.json, &proof->diag);
     }
-    return prove_decision(proof, x, err);
+    rc = check_reuse(proof, x, err);
+    return rc == 0 ? prove_decision(proof, x, err) : rc;
 }
 
 /* A program with errors is proved as far as it goes, for its errors alone. */

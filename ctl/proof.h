@@ -20,6 +20,7 @@
 struct proof {
     struct diag diag;
     struct plan_program *program; /* NULL when it does not load */
+    cJSON *reuse;                 /* what a lock pins from an earlier receipt; NULL: nothing */
     struct describe describe;
     bool described; /* describe holds */
     struct check_report report;

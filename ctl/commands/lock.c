@@ -44,6 +44,9 @@ static int build(const struct ctl_options *o, const struct proof *proof,
     cJSON *summary = check_json(&proof->report);
     int rc = lock_build(p, proof->describe.json, summary, out, err);
     cJSON_Delete(summary);
+    if (rc == 0 && proof->reuse != NULL) {
+        rc = lock_set_reuse(*out, json_copy(proof->reuse), err);
+    }
     if (rc != 0) {
         goto out;
     }

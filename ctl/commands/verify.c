@@ -66,6 +66,16 @@ static void add_release(struct strbuf *sb, const struct term *t, const cJSON *re
     }
 }
 
+/* What the lock cannot have preceded belongs beside the level. */
+static void add_reused(struct strbuf *sb, const cJSON *reused)
+{
+    if (cJSON_IsObject(reused)) {
+        strbuf_add_count(sb, answer_int(reused, "cells", 0), "cell is", "cells are");
+        strbuf_addf(sb, " reused from a receipt of root %.16s: known before this lock\n",
+                    answer_text(reused, "root", "?"));
+    }
+}
+
 /* Behind the level. */
 static const char *const BASES[BASIS_NR] = {[BASIS_RECORDS] = "",
                                             [BASIS_ITEMS_IN_PART] =
@@ -89,6 +99,7 @@ static void say(const struct verify_answer *a)
                     answer_text(a->json, "program", "?"), answer_text(a->json, "outcome", "?"),
                     answer_text(a->json, "root", "?"), records);
         add_release(&sb, &t, json_member(a->json, "release"));
+        add_reused(&sb, json_member(a->json, "reused"));
         strbuf_addf(&sb, "%s\n", answer_text(a->json, "sentence", ""));
     }
     /* a verdict is compared byte for byte, so the maker's version matters */

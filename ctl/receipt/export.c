@@ -23,6 +23,7 @@
 #include "prereg/amend/amendment.h"
 #include "prereg/load/program_load.h"
 #include "prereg/lock/imported.h"
+#include "prereg/reuse/reuse.h"
 
 /* ---- copying ---- */
 
@@ -172,6 +173,31 @@ static int copy_all(const struct exporting *x, struct err *err)
     return copy_folder(x, LAYOUT_AMENDMENTS, err);
 }
 
+/* The receipt that [reuse] takes results from, which submit copied; its lock's time makes the
+ * bytes.
+ */
+static int pack_reused(const struct exporting *x, struct err *err)
+{
+    struct file_writer w;
+    struct lock *lock = NULL;
+    if (x->lock->reuse == NULL) {
+        return 0;
+    }
+    char *from = path_join(x->from, REUSE_FOLDER "/" REUSE_RECEIPT);
+    char *lock_path = path_join(from, RECEIPT_LOCK);
+    char *to = path_join(x->to, RECEIPT_REUSE);
+    int rc = file_writer_open(&w, to, 0644, err);
+    rc = rc == 0 ? lock_read(lock_path, &lock, err) : rc;
+    rc = rc == 0 ? tar_write(from, REUSE_RECEIPT, lock_made_at(lock), &w, err) : rc;
+    rc = rc == 0 ? file_writer_publish(&w, err) : rc;
+    file_writer_release(&w);
+    lock_free(lock);
+    free(to);
+    free(lock_path);
+    free(from);
+    return rc == 0 ? 0 : err_wrap(err, "the receipt that [reuse] names");
+}
+
 /* ---- checks ---- */
 
 /* Refuses a program without verdict.json, before its journal is read at all: the daemon writes
@@ -274,7 +300,7 @@ out:
 /* All steps, in the temporary folder. */
 static int make(struct exporting *x, struct export_made *made, struct err *err)
 {
-    if (copy_all(x, err) != 0 || export_check_report(x, err) != 0 ||
+    if (copy_all(x, err) != 0 || pack_reused(x, err) != 0 || export_check_report(x, err) != 0 ||
         (!x->with_host && hide_hosts(x, err) != 0) || export_parts(x, err) != 0 ||
         verify_made(x, made, err) != 0 || digest_of_sums(x->to, made->sums, err) != 0) {
         return err->code;

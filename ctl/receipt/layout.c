@@ -37,6 +37,7 @@ static const struct {
     {RECEIPT_VERDICT, NEED_ALL, NEED_ALL},
     {RECEIPT_PROVENANCE, NEED_ALL, NEED_ALL},
     {RECEIPT_INSTRUMENTS, NEED_NONE, NEED_ALL},
+    {RECEIPT_REUSE, NEED_NONE, NEED_EXECUTED},
     {LAYOUT_REPORT_HTML, NEED_NONE, NEED_ALL},
     {LAYOUT_REPORT_MD, NEED_NONE, NEED_ALL},
     {LAYOUT_REPORT_JSON, NEED_NONE, NEED_ALL},
@@ -142,7 +143,8 @@ const char *layout_refuses(const char *name)
 int64_t layout_bytes_max(const char *name)
 {
     bool by_line = strcmp(name, RECEIPT_JOURNAL) == 0 || strcmp(name, RECEIPT_RECORDS) == 0 ||
-                   strcmp(name, RECEIPT_ENVIRONMENT) == 0 || layout_is_items(name);
+                   strcmp(name, RECEIPT_ENVIRONMENT) == 0 || strcmp(name, RECEIPT_REUSE) == 0 ||
+                   layout_is_items(name);
     return by_line                                ? RECEIPT_FILE_BYTES_MAX
            : is_rerun(name)                       ? (int64_t)RERUN_BYTES_MAX
            : strcmp(name, RECEIPT_STATEMENT) == 0 ? RECEIPT_STATEMENT_MAX

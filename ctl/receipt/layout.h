@@ -5,12 +5,14 @@
  *   VERIFY.md SHA256SUMS statement.json signatures/NAME.sig
  *   grid.toml grid.toml.lock [grid.toml.lock.tsq .tsr] amendments/NNNN.{json,toml}
  *   executed: journal.jsonl records.jsonl environment.jsonl [apparatus/NAME.json
- *             reruns/NAME.json items/SHA256.jsonl]
+ *             reruns/NAME.json items/SHA256.jsonl reuse.tar]
  *   imported: records.json imported.json
  *   coverage.json verdict.json provenance.json [instruments.json report.html report.md report.json]
  *
  * An items file is named by the digest of its bytes, which the results that it is of name: with one
  * such file all are there.
+ *
+ * reuse.tar is the receipt that [reuse] takes results from, there with it and only then.
  *
  * SHA256SUMS covers every file but itself and signatures/; statement.json's subjects are the files
  * that SHA256SUMS covers, without itself. So a signature of SHA256SUMS covers all of it.
@@ -44,11 +46,12 @@
 #define RECEIPT_INSTRUMENTS LAYOUT_INSTRUMENTS
 #define RECEIPT_SIGNATURES  "signatures/"
 #define RECEIPT_ITEMS       "items"
+#define RECEIPT_REUSE       "reuse.tar"
 
 /* Limits; over one of them a receipt is refused before it is read. */
 #define RECEIPT_FILES_MAX      ((size_t)25000)    /* two for each of 9999 amendments, and some */
 #define RECEIPT_NAME_MAX       ((size_t)120)      /* bytes */
-#define RECEIPT_FILE_BYTES_MAX ((int64_t)4 << 30) /* of a file that is read line by line */
+#define RECEIPT_FILE_BYTES_MAX ((int64_t)4 << 30) /* of a file that is read piece by piece */
 #define RECEIPT_WHOLE_MAX      ((int64_t)LAYOUT_REPORT_MAX) /* of any other: read in one piece */
 #define RECEIPT_BYTES_MAX      ((int64_t)8 << 30)  /* of all files; ustar holds no more of one */
 #define RECEIPT_LINE_MAX       ((size_t)100 << 20) /* an escaped byte of a result may take six */

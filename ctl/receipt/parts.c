@@ -155,6 +155,9 @@ static cJSON *tally_json(const struct tally *t)
     if (t->pending > 0) { /* imported records may lack tasks */
         json_put_int(o, "no_record", (int64_t)t->pending);
     }
+    if (t->reused > 0) {
+        json_put_int(o, "reused", (int64_t)t->reused);
+    }
     return o;
 }
 

@@ -13,6 +13,7 @@
 #include "base/json/json.h"
 #include "base/machine/machine.h"
 #include "base/xalloc.h"
+#include "prereg/task/task_inputs.h"
 
 #define TOOL_MAX   40
 #define TIME_MAX   40
@@ -84,7 +85,7 @@ static void list_metrics(struct named_list *l, const cJSON *result)
 static void list_artifacts(struct named_list *l, const cJSON *result)
 {
     const cJSON *a;
-    cJSON_ArrayForEach(a, json_member(result, "artifacts"))
+    cJSON_ArrayForEach(a, task_artifacts(result))
     {
         const cJSON *path = json_member(a, "path");
         list_add(l, cJSON_IsString(path) ? path->valuestring : "", json_member(a, "sha256"));

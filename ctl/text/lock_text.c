@@ -75,6 +75,19 @@ static void print_request(const struct lock_paths *paths)
 }
 
 /* How many files are pinned is shown, so that a missing pin can be noticed. */
+/* Scores that were known before the lock belong beside its root. */
+static void print_reused(const struct lock *lock)
+{
+    const cJSON *root = json_member(lock->reuse, "root");
+    const int n = cJSON_GetArraySize(json_member(lock->reuse, "tasks"));
+    if (lock->reuse != NULL && cJSON_IsString(root)) {
+        terminal_printf(stdout,
+                        "%d %s reused from a receipt of root %.16s: %s known before this lock\n", n,
+                        text_plural(n, "task is", "tasks are"), root->valuestring,
+                        text_plural(n, "its scores were", "their scores were"));
+    }
+}
+
 int lock_say_written(const struct ctl_options *o, const struct lock *lock,
                      const struct lock_paths *paths, struct err *err)
 {
@@ -85,6 +98,7 @@ int lock_say_written(const struct ctl_options *o, const struct lock *lock,
         json_put_string(answer, "root", lock->root);
         json_put_string(answer, "program", id);
         json_put_string(answer, "path", paths->lock);
+        json_put(answer, "reuse", copy_or_null(lock->reuse));
         json_put(answer, "git", copy_or_null(lock->git));
         json_put_string(answer, "signed_by", fingerprint_of(lock));
         json_put_string(answer, "timestamp_request", o->timestamp ? paths->tsq : NULL);
@@ -97,6 +111,7 @@ int lock_say_written(const struct ctl_options *o, const struct lock *lock,
                         "%s\nroot %s\n%d data %s, %d %s; `preregd submit` will run it as %s\n",
                         paths->lock, lock->root, n_data, text_plural(n_data, "digest", "digests"),
                         n_files, text_plural(n_files, "file", "files"), id);
+        print_reused(lock);
         print_git(lock);
         if (lock->signature != NULL) {
             terminal_printf(stdout, "signed by %s\n", fingerprint_of(lock));

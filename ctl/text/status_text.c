@@ -557,6 +557,17 @@ static void status_identity(struct strbuf *sb, const cJSON *summary)
 }
 
 /* The parts in their order; see the head of this file. */
+/* Scores that were known before the lock. */
+static void status_reused(struct strbuf *sb, const cJSON *summary)
+{
+    const cJSON *reused = json_member(summary, "reused");
+    if (cJSON_IsObject(reused)) {
+        strbuf_add_count(sb, answer_int(reused, "cells", 0), "cell is", "cells are");
+        strbuf_addf(sb, " reused from a receipt of root %.16s: known before the lock\n",
+                    answer_text(reused, "root", "?"));
+    }
+}
+
 void status_program(struct strbuf *sb, const struct term *t, const cJSON *summary,
                     const cJSON *cells, size_t max_cells)
 {
@@ -574,6 +585,7 @@ void status_program(struct strbuf *sb, const struct term *t, const cJSON *summar
         strbuf_addc(sb, '\n');
     }
     status_identity(sb, summary);
+    status_reused(sb, summary);
     if (cells != NULL) {
         strbuf_addc(sb, '\n');
         status_grid(sb, t, summary, cells, max_cells);

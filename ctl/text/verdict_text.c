@@ -50,6 +50,18 @@ static void add_copies(struct strbuf *sb, const cJSON *verdict)
     }
 }
 
+/* Scores that were known before the lock: the same for every outcome. */
+static void add_reused(struct strbuf *sb, const cJSON *verdict)
+{
+    const cJSON *reused = json_member(json_member(verdict, "coverage"), "reused");
+    if (cJSON_IsObject(reused)) {
+        strbuf_add_count(sb, answer_int(reused, "cells", 0), "cell was", "cells were");
+        strbuf_addf(sb,
+                    " reused from a receipt of root %.16s: known before this program was locked\n",
+                    answer_text(reused, "root", "?"));
+    }
+}
+
 /* What keeps the data from an outcome, and which command shows more; of `program` where others may
  * have cells of the same name. Imported records have no tasks to explain. */
 static void add_errors(struct strbuf *sb, const cJSON *verdict, const char *program)
@@ -76,6 +88,7 @@ static void add_headline(struct strbuf *sb, const struct term *t, const cJSON *v
                          const char *program)
 {
     add_copies(sb, verdict);
+    add_reused(sb, verdict);
     const char *outcome = answer_text(verdict, "outcome", "no outcome");
     const char *title = answer_text(verdict, "title", NULL);
     out_styled(sb, t, STYLE_BOLD, outcome);

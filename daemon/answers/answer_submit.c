@@ -425,6 +425,21 @@ out:
     return rc;
 }
 
+/* The receipt that [reuse] names, and what is accepted of it: from then on it may be moved. */
+static int store_reused(struct submit_job *j)
+{
+    const struct bundle *b = j->bundle;
+    const struct reuse_counts n = reuse_count(b->program, b->reuse);
+    int rc = reuse_store(b->program, b->lock, j->folder, &j->err);
+    if (rc == 0 && n.tasks > 0) {
+        strbuf_addf(&j->notes,
+                    "%zu of %zu cells are reused from a receipt of root %.16s: their scores were "
+                    "known before this lock\n",
+                    n.cells, b->program->n_cells, json_member(b->lock->reuse, "root")->valuestring);
+    }
+    return rc;
+}
+
 /* Before anything is written. */
 static int check_owner(struct submit_job *j)
 {
@@ -453,7 +468,7 @@ static int prepare_program(struct submit_job *j)
                                           &j->err)) != 0) {
         return rc;
     }
-    if (j->again.path == NULL && (rc = make_folder(j)) != 0) {
+    if (j->again.path == NULL && ((rc = make_folder(j)) != 0 || (rc = store_reused(j)) != 0)) {
         return rc;
     }
     return make_cells(j, &j->err);

@@ -22,7 +22,6 @@
 #include "daemon/shell/verdict_job.h"
 #include "prereg/program/apparatus_name.h"
 #include "prereg/program/input_reads.h"
-#include "prereg/program/same_work.h"
 #include "prereg/program/verdict_kind.h"
 #include "prereg/task/describe.h"
 
@@ -117,8 +116,8 @@ static double checks_left_ms(const struct hosted *h, const double *total_ms)
     return left;
 }
 
-/* All open tasks at full parallelism, less the progress of running ones. Another name of a work
- * takes moments. */
+/* All open tasks at full parallelism, less the progress of running ones. What runs no worker takes
+ * moments. */
 double summary_eta_ms(const struct shell *sh, const struct hosted *h)
 {
     const struct plan_program *p = h->bundle->program;
@@ -127,7 +126,7 @@ double summary_eta_ms(const struct shell *sh, const struct hosted *h)
     estimate_stages(sh, h, total_ms);
     for (size_t i = 0; i < h->n_tasks; i++) {
         size_t s = i % p->n_stages;
-        if (!task_state_is_terminal(h->tasks[i].state) && program_worker_of(p, i) == i) {
+        if (!task_state_is_terminal(h->tasks[i].state) && !hosted_accepts(h, (uint32_t)i)) {
             left += total_ms[s] / side_by_side(sh, p, s);
         }
     }
@@ -288,6 +287,22 @@ static cJSON *elsewhere_json(const struct shell *sh, const struct hosted *h)
     return list;
 }
 
+/* What is taken from an earlier receipt, whatever of it is done; null: nothing. */
+static cJSON *reused_json(const struct hosted *h)
+{
+    const struct bundle *b = h->bundle;
+    const struct reuse_pin *pins = hosted_reuse(h);
+    const struct reuse_counts n = reuse_count(b->program, pins);
+    if (pins == NULL) {
+        return cJSON_CreateNull();
+    }
+    cJSON *o = json_object();
+    json_put(o, "root", json_copy(json_member(b->lock->reuse, "root")));
+    json_put_int(o, "cells", (int64_t)n.cells);
+    json_put_int(o, "tasks", (int64_t)n.tasks);
+    return o;
+}
+
 /* ---- the whole ---- */
 
 cJSON *summary_check(const struct shell *sh, const struct hosted *h, uint32_t task)
@@ -388,6 +403,7 @@ static void put_identity(cJSON *o, const struct hosted *h)
     json_put_string(o, "root", h->bundle->lock->root);
     json_put_string(o, "head", h->bundle->lock->head);
     json_put_int(o, "amendments", (int64_t)h->bundle->lock->n_amendments);
+    json_put(o, "reused", reused_json(h));
     json_put_string(o, "folder", h->folder);
     json_put_string(o, "work", real == NULL ? work : real);
     json_put_int(o, "priority", p->run.priority);

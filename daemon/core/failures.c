@@ -78,7 +78,7 @@ struct failure_tally {
 /* Whether a task of the same stage does the same as `of`: the work itself, or accepts one. */
 static bool is_alike(const struct core_program *p, uint32_t task, uint32_t of)
 {
-    return task_is_named(p, task) == task_is_named(p, of);
+    return task_accepts(p, task) == task_accepts(p, of);
 }
 
 /* Over the cells of one stage: its tasks are n_stages apart. */

@@ -58,7 +58,7 @@ uint32_t task_dead_dependency(const struct core_program *p, uint32_t task);
 
 static inline struct core_stage *task_stage(const struct core_program *p, uint32_t task)
 {
-    if (task_is_named(p, task)) {
+    if (task_accepts(p, task)) {
         return &p->same->naming[task % p->n_stages];
     }
     return task < p->n_grid ? &p->stages[task % p->n_stages]

@@ -50,6 +50,8 @@ struct core_plan { /* tasks are cell * n_stages + stage; dependencies stay withi
     const struct core_plan_stage *stages;
     const uint32_t *workers; /* per task of the grid, the one of the same stage that does its work,
                                 itself or an earlier one that is its own; NULL: each its own */
+    const bool *reused; /* per task of the grid: it accepts a result from an earlier receipt and
+                           runs no worker; NULL: none does */
     const struct core_apparatus *apparatus;
     uint32_t n_apparatus;
 };

@@ -2,7 +2,8 @@
  * Tasks that are another name of a work. Such a task waits for the one that does the work, besides
  * the stages of its own cell, and then accepts that result: an attempt like any other, but on this
  * machine, of one thread and within moments. So it has a stage entry of its own: what is measured
- * of it says nothing of the work.
+ * of it says nothing of the work. A task that reuses a result from an earlier receipt is the same
+ * except that it waits for no task that does its work.
  */
 #include "daemon/core/same_work.h"
 
@@ -42,15 +43,19 @@ static void set_naming(struct core_program *p)
 void same_work_set(struct core_program *p, const struct core_plan *plan)
 {
     assert(p->stages != NULL && p->same == NULL);
-    if (plan->workers == NULL) {
+    if (plan->workers == NULL && plan->reused == NULL) {
         return;
     }
     struct same_work *same = xcalloc(1, sizeof(*same));
     same->workers = xcalloc(p->n_grid, sizeof(*same->workers));
     same->next_name = xcalloc(p->n_grid, sizeof(*same->next_name));
-    memcpy(same->workers, plan->workers, p->n_grid * sizeof(*same->workers));
     for (uint32_t i = 0; i < p->n_grid; i++) {
+        same->workers[i] = plan->workers == NULL ? i : plan->workers[i];
         same->next_name[i] = NOWHERE;
+    }
+    if (plan->reused != NULL) {
+        same->reused = xcalloc(p->n_grid, sizeof(*same->reused));
+        memcpy(same->reused, plan->reused, p->n_grid * sizeof(*same->reused));
     }
     for (uint32_t i = p->n_grid; i-- > 0;) { /* downwards: the names of a work are in order */
         const uint32_t worker = same->workers[i];
@@ -68,6 +73,7 @@ void same_work_free(struct core_program *p)
     if (p->same != NULL) {
         free(p->same->workers);
         free(p->same->next_name);
+        free(p->same->reused);
         free(p->same->naming);
         free(p->same);
     }

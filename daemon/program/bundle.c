@@ -94,6 +94,7 @@ int bundle_load_own(const char *folder, const char *origin, struct bundle **out,
     free(program_path);
     if (rc != 0 || (rc = lock_read_amended(folder, &b->lock, err)) != 0 ||
         (rc = lock_verify(b->program, b->lock, LOCK_PLAN, NULL, NULL, err)) != 0 ||
+        (rc = reuse_pins(b->program, b->lock, &b->reuse, err)) != 0 ||
         (rc = check_signers(b, err)) != 0) {
         bundle_unref(b);
         return rc;
@@ -117,6 +118,9 @@ int bundle_load_text(const struct strbuf *text, const char *lock_path, const cha
     }
     if (rc == 0) {
         rc = lock_verify(b->program, b->lock, LOCK_PLAN, NULL, NULL, err);
+    }
+    if (rc == 0) {
+        rc = reuse_pins(b->program, b->lock, &b->reuse, err);
     }
     if (rc != 0) {
         bundle_unref(b);
@@ -153,6 +157,7 @@ void bundle_unref(struct bundle *b)
     }
     program_free(b->program);
     lock_free(b->lock);
+    free(b->reuse);
     free(b->origin);
     free(b);
 }

@@ -65,6 +65,24 @@ static struct core_apparatus *plan_checks(const struct plan_program *p, const st
     return list;
 }
 
+const struct reuse_pin *hosted_reuse(const struct hosted *h)
+{
+    const struct bundle *b = h->plan != NULL ? h->plan : h->bundle;
+    return b == NULL ? NULL : b->reuse;
+}
+
+/* NULL where nothing is reused. */
+static bool *plan_reused(const struct plan_program *p, const struct hosted *h)
+{
+    const struct reuse_pin *pins = hosted_reuse(h);
+    const size_t n = pins == NULL ? 0 : program_n_tasks(p);
+    bool *reused = n == 0 ? NULL : xcalloc(n, sizeof(*reused));
+    for (size_t i = 0; i < n; i++) {
+        reused[i] = pins[i].of != NULL;
+    }
+    return reused;
+}
+
 void plan_init(struct core_plan *plan, const struct plan_program *p, const struct hosted *h)
 {
     struct core_plan_stage *stages = xcalloc(p->n_stages, sizeof(*stages));
@@ -103,6 +121,7 @@ void plan_init(struct core_plan *plan, const struct plan_program *p, const struc
                                .gpu_model = p->pin_gpu,
                                .stages = stages,
                                .workers = p->workers,
+                               .reused = plan_reused(p, h),
                                .apparatus = plan_checks(p, h),
                                .n_apparatus = (uint32_t)h->n_checks};
 }
@@ -127,6 +146,11 @@ void plan_release(struct core_plan *plan)
         void *out;
     } checks = {.in = plan->apparatus};
     free(checks.out);
+    union {
+        const bool *in;
+        void *out;
+    } reused = {.in = plan->reused};
+    free(reused.out);
     *plan = (struct core_plan){0};
 }
 
@@ -240,6 +264,18 @@ static void apply_task(struct hosted *h, const struct state_row *row)
     h->by_state[t->state]++;
 }
 
+bool hosted_is_reused(const struct hosted *h, uint32_t task)
+{
+    const struct reuse_pin *pins = hosted_reuse(h);
+    return !hosted_is_check(h, task) && pins != NULL && pins[task].of != NULL;
+}
+
+bool hosted_accepts(const struct hosted *h, uint32_t task)
+{
+    return !hosted_is_check(h, task) &&
+           (program_worker_of(h->plan->program, task) != task || hosted_is_reused(h, task));
+}
+
 void hosted_note_time(struct hosted *h, uint32_t task, const struct attempt_row *a)
 {
     const bool ended_well = a->state == ATTEMPT_ENDED && a->cause == CAUSE_NONE && a->ran_ms >= 0;
@@ -247,8 +283,8 @@ void hosted_note_time(struct hosted *h, uint32_t task, const struct attempt_row 
         h->checks[task - h->n_tasks].took_ms = a->ran_ms;
         return;
     }
-    if (!ended_well || program_worker_of(h->plan->program, task) != task) {
-        return; /* another name of a work takes moments, which the others do not */
+    if (!ended_well || hosted_accepts(h, task)) {
+        return; /* what runs no worker takes moments, which the others do not */
     }
     struct stage_times *t = &h->times[hosted_stage(h, task)];
     t->n++;

@@ -18,12 +18,14 @@
 #include "prereg/lock/lock.h"
 #include "prereg/lock/pin.h"
 #include "prereg/program/program.h"
+#include "prereg/reuse/reuse.h"
 #include "state/store/store.h"
 
 struct bundle {
     unsigned refs;
     struct plan_program *program;
     struct lock *lock;
+    struct reuse_pin *reuse; /* per task: what is accepted from an earlier receipt; NULL: nothing */
     char *origin; /* where grid.toml was submitted from: relative paths are taken from there */
 };
 
@@ -160,6 +162,12 @@ const char *hosted_paused_why(const struct hosted *h);
 /* Adds how long an attempt with an accepted result ran, by the monotonic clock. Attempts without
  * that time are skipped: a wall clock may have jumped meanwhile. */
 void hosted_note_time(struct hosted *h, uint32_t task, const struct attempt_row *a);
+/* What is accepted from an earlier receipt, per task, which no amendment changes; NULL: nothing. */
+const struct reuse_pin *hosted_reuse(const struct hosted *h);
+/* Whether it accepts a result from an earlier receipt; whether it accepts any, and runs no worker.
+ */
+bool hosted_is_reused(const struct hosted *h, uint32_t task);
+bool hosted_accepts(const struct hosted *h, uint32_t task);
 /* The row of another [run] is committed: `settings` becomes the bundle. */
 void hosted_take_settings(struct hosted *h);
 /* Mirrors one committed row. */

@@ -49,6 +49,13 @@ int inputs_collect(struct store *store, const struct hosted *h, uint32_t task,
         out->has_work = true;
         rc = collect_one(store, h, (uint32_t)work, &out->items[out->n++], err);
     }
+    if (rc == 0 && hosted_is_reused(h, task)) {
+        out->has_work = true;
+        out->items[out->n++] = (struct accepted){.stage = s->name,
+                                                 .task = hosted_task_name(h, task),
+                                                 .folder = reuse_task_folder(h->folder, task),
+                                                 .digest = hosted_reuse(h)[task].accepts};
+    }
     return rc;
 }
 

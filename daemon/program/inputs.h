@@ -1,6 +1,7 @@
 /*
  * The accepted results that a task reads: one for every stage that its own comes after, and, of
- * another name of a work ([[same_work]]), that of the task that does the work.
+ * another name of a work ([[same_work]]), that of the task that does the work. A task that reuses a
+ * result from an earlier receipt ([reuse]) reads that in the place of a work's.
  *
  * Which attempt left each, and the digest of its result.json, come from the journal's rows in the
  * store, never from the link beside the attempts, which can be changed by hand. They are
@@ -24,7 +25,7 @@ struct accepted_list {
     const struct hosted *hosted; /* whose they are */
     struct accepted *items;      /* in the order of the stage's `after` */
     size_t n;
-    bool has_work; /* the task is another name of a work, whose result is the last item */
+    bool has_work; /* the task runs no worker: the result that it accepts is the last item */
 };
 
 /* The inputs of a task, none for an apparatus check. ERR_CORRUPT when a stage it needs has no

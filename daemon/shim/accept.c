@@ -130,6 +130,7 @@ static int write_result(const struct accepting *a, cJSON *result, struct err *er
     json_put_string(of, "attempt", worker);
     digest_hex(&a->digest, hex);
     json_put_string(of, "sha256", hex);
+    cJSON_DeleteItemFromObjectCaseSensitive(result, "same_work"); /* of a work that was reused */
     json_put(result, "same_work", of);
     cJSON_DeleteItemFromObjectCaseSensitive(result, "attempt");
     json_put_string(result, "attempt", a->attempt);

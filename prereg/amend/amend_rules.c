@@ -134,6 +134,7 @@ static struct place_of of_plan(const cJSON *change, const char *section)
         {"pin", {KIND_FIXED, "[pin]", NULL}},
         {"lock", {KIND_FIXED, "[lock]", NULL}},
         {"release", {KIND_FIXED, "[release]", NULL}},
+        {"reuse", {KIND_FIXED, "[reuse]", NULL}},
     };
     if (strcmp(section, "measure") == 0) {
         return of_measure(change);
@@ -181,6 +182,7 @@ static struct place_of place_of_path(const cJSON *change)
     return (struct place_of){KIND_FIXED,
                              strcmp(part, "data") == 0    ? "contents of data"
                              : strcmp(part, "files") == 0 ? "workers and pinned files"
+                             : strcmp(part, "reuse") == 0 ? "what is reused"
                                                           : "what was solved",
                              NULL};
 }
@@ -354,6 +356,10 @@ static char *why_not_params(const struct amend_state *s, const char *name)
     size_t stage = program_find_stage(s->now, name);
     if (stage == INDEX_NONE) {
         return xstrdup("the stages are sealed for good: " AMEND_SUPERSEDE);
+    }
+    if (s->now->reuse.receipt != NULL) {
+        return xstrdup(
+            "cells are reused from an earlier receipt as the same work: " AMEND_SUPERSEDE);
     }
     return has_begun(s, stage) ? xasprintf("a task of stage %s has been started", name) : NULL;
 }

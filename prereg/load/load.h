@@ -81,6 +81,7 @@ void load_params(struct load *l);      /* `when` and "$factor" of the stages */
 void load_measures(struct load *l);    /* [measure] */
 void load_contrasts(struct load *l);   /* [contrast] */
 void load_same_work(struct load *l);   /* [[same_work]] */
+void load_reuse(struct load *l);       /* [reuse] */
 void load_counters(struct load *l);    /* [counter] */
 void load_inputs(struct load *l);      /* [[input]] */
 void load_outcomes(struct load *l);    /* [outcome] */

@@ -11,10 +11,11 @@
 #include "base/xalloc.h"
 #include "prereg/load/load.h"
 
-static const char *const SECTIONS[] = {
-    "program", "factor",     "data",      "stage",     "measure",  "contrast", "counter",
-    "input",   "table",      "outcome",   "exclusion", "validity", "pin",      "lock",
-    "run",     "instrument", "apparatus", "forecast",  "scope",    "release",  "same_work"};
+static const char *const SECTIONS[] = {"program",    "factor",    "data",     "stage", "measure",
+                                       "contrast",   "counter",   "input",    "table", "outcome",
+                                       "exclusion",  "validity",  "pin",      "lock",  "run",
+                                       "instrument", "apparatus", "forecast", "scope", "release",
+                                       "same_work",  "reuse"};
 
 /* Integers beyond 2^53 - 1 would change when read back as doubles. */
 static void check_number(struct load *l, const struct toml_node *n)

@@ -59,7 +59,8 @@ enum {
     READ_SCOPE = 1 << 19,
     READ_RELEASE = 1 << 20,
     READ_SAME_WORK = 1 << 21,
-    READ_ALL = (1 << 22) - 1,
+    READ_REUSE = 1 << 22,
+    READ_ALL = (1 << 23) - 1,
 };
 
 /* Each section reader needs the ones before it. Returns those that met an error. */
@@ -76,6 +77,7 @@ static unsigned load_sections(struct load *l)
                    {load_measures, READ_MEASURES},
                    {load_contrasts, READ_CONTRASTS},
                    {load_same_work, READ_SAME_WORK},
+                   {load_reuse, READ_REUSE},
                    {load_counters, READ_COUNTERS},
                    {load_inputs, READ_INPUTS},
                    {load_outcomes, READ_OUTCOMES},
@@ -107,16 +109,17 @@ static struct program_sound sound_without(unsigned faulty)
         READ_FACTORS | READ_STAGES | READ_MEASURES | READ_CONTRASTS | READ_COUNTERS;
     const unsigned table = READ_INPUTS | READ_OUTCOMES | READ_TABLE;
     const unsigned asides = READ_FORECASTS | READ_INSTRUMENTS;
-    return (struct program_sound){.files = (faulty & (stages | READ_PIN | READ_APPARATUS)) == 0,
-                                  .tasks = (faulty & (stages | READ_PARAMS | READ_SAME_WORK)) == 0,
-                                  .run = (faulty & (READ_STAGES | READ_RUN)) == 0,
-                                  .measures = (faulty & (READ_STAGES | READ_MEASURES)) == 0,
-                                  .conditions = (faulty & named) == 0,
-                                  .forecasts = (faulty & (named | asides)) == 0,
-                                  .table = (faulty & table) == 0,
-                                  .apparatus = (faulty & (READ_STAGES | READ_APPARATUS)) == 0,
-                                  .decision = (faulty & (stages | READ_PARAMS | named | table |
-                                                         READ_VALIDITY | asides)) == 0};
+    return (struct program_sound){
+        .files = (faulty & (stages | READ_PIN | READ_APPARATUS)) == 0,
+        .tasks = (faulty & (stages | READ_PARAMS | READ_SAME_WORK | READ_REUSE)) == 0,
+        .run = (faulty & (READ_STAGES | READ_RUN)) == 0,
+        .measures = (faulty & (READ_STAGES | READ_MEASURES)) == 0,
+        .conditions = (faulty & named) == 0,
+        .forecasts = (faulty & (named | asides)) == 0,
+        .table = (faulty & table) == 0,
+        .apparatus = (faulty & (READ_STAGES | READ_APPARATUS)) == 0,
+        .decision =
+            (faulty & (stages | READ_PARAMS | named | table | READ_VALIDITY | asides)) == 0};
 }
 
 /* Stages are in topological order: going backwards, a stage is final before those it waits for. */

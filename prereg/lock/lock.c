@@ -63,9 +63,10 @@ static bool take_parts(struct lock *lock)
     lock->data = json_member(lock->locked, "data");
     lock->files = json_member(lock->locked, "files");
     lock->solved = json_member(lock->locked, "solved");
+    lock->reuse = json_member(lock->locked, "reuse");
     return cJSON_IsObject(lock->plan) && cJSON_IsObject(lock->data) &&
            cJSON_IsObject(lock->files) && cJSON_IsObject(lock->solved) &&
-           cJSON_IsObject(lock->describe);
+           cJSON_IsObject(lock->describe) && (lock->reuse == NULL || cJSON_IsObject(lock->reuse));
 }
 
 /* Hashes a file or folder into `out` under `name`. */
@@ -209,6 +210,21 @@ int imported_lock_build(const struct plan_program *p, const cJSON *proof, struct
     json_put(locked, "solved", json_object());
     json_put_bool(locked, "imported", true);
     return build(locked, NULL, proof, out, err);
+}
+
+/* Of the same tree that take_parts() points into. */
+int lock_set_reuse(struct lock *lock, cJSON *pins, struct err *err)
+{
+    cJSON *locked = cJSON_GetObjectItemCaseSensitive(lock->json, "locked");
+    cJSON *root = cJSON_GetObjectItemCaseSensitive(lock->json, "root");
+    json_put(locked, "reuse", pins);
+    int rc = root_of(locked, lock->root, err);
+    if (rc == 0) {
+        memcpy(lock->head, lock->root, sizeof(lock->head));
+        (void)cJSON_SetValuestring(root, lock->root);
+        lock->reuse = pins;
+    }
+    return rc;
 }
 
 void lock_set_git(struct lock *lock, cJSON *git)

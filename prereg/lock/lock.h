@@ -3,7 +3,7 @@
  * (docs/program-format.md describes the file).
  *
  *   {"schema":1,"root":HEX,"locked":{"plan":...,"data":{NAME:HEX},"files":{ARG:HEX},
- *    "solved":{CONDITION:{STAGE:{...}}}},"tool":...,"time":...,"git":{"commit","clean"}|null,
+ *    "solved":{CONDITION:{STAGE:{...}}}[,"reuse":{...}]},"tool":...,"time":...,"git":{"commit","clean"}|null,
  *    "describe":...,"proof":...,"signature":{...}|null}
  *
  * root = SHA-256 of the RFC 8785 text of "locked"; nothing outside "locked" can change a result.
@@ -33,6 +33,7 @@ struct lock {
     const cJSON *data;   /* object: name of [data] -> hex */
     const cJSON *files;  /* object: argument or [pin] file as written -> hex */
     const cJSON *solved; /* object: condition -> stage -> params solved by --describe */
+    const cJSON *reuse;  /* object: prereg/reuse/reuse.h; NULL: nothing is reused */
     const cJSON
         *describe;      /* object: condition -> stage -> what --describe reported; may be empty */
     const cJSON *proof; /* the summary of check; may be null */
@@ -52,6 +53,10 @@ char *lock_path_of(const char *program_path) __attribute__((returns_nonnull));
  * json or NULL (nothing was run: nothing is solved); `proof` may be NULL. Both are copied. */
 int lock_build(const struct plan_program *p, const cJSON *describe, const cJSON *proof,
                struct lock **out, struct err *err) MUST_CHECK;
+
+/* Adds what is taken from an earlier receipt to a lock that was just built, which then owns `pins`;
+ * the root covers it. */
+int lock_set_reuse(struct lock *lock, cJSON *pins, struct err *err) MUST_CHECK;
 
 /* Stores the commit that git_state() found in a lock that was just built, which then owns `git`. */
 void lock_set_git(struct lock *lock, cJSON *git);

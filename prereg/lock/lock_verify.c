@@ -185,6 +185,18 @@ static int code_of(bool tell_absent, struct err *err)
     return err->code;
 }
 
+/* What a plan reuses is pinned, and nothing else is. */
+static int verify_reuse(const struct plan_program *p, const struct lock *lock, struct err *err)
+{
+    if ((p->reuse.receipt != NULL) == (lock->reuse != NULL)) {
+        return 0;
+    }
+    return err_set(err, ERR_LOCK,
+                   lock->reuse == NULL
+                       ? "[reuse]: the lock does not pin what is reused: lock the program again"
+                       : "reuse: locked, and the program has no [reuse]");
+}
+
 /* Compares the digests of [data]. */
 static int verify_data(const struct plan_program *p, const struct lock *lock, bool tell_absent,
                        struct pin_cache *cache, struct err *err)
@@ -312,7 +324,7 @@ static bool is_condition(const struct plan_program *p, const char *name)
 
 static bool is_part(const struct plan_program *p, const char *name)
 {
-    static const char *const known[] = {"plan", "data", "files", "solved", "imported"};
+    static const char *const known[] = {"plan", "data", "files", "solved", "imported", "reuse"};
     (void)p;
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         if (strcmp(known[i], name) == 0) {
@@ -379,7 +391,7 @@ int lock_verify(const struct plan_program *p, const struct lock *lock, unsigned 
     int rc = 0;
     if ((parts & LOCK_PLAN) != 0 &&
         ((rc = verify_plan(p, lock, err)) != 0 || (rc = verify_names(p, lock, err)) != 0 ||
-         (rc = verify_solved(p, lock, err)) != 0)) {
+         (rc = verify_solved(p, lock, err)) != 0 || (rc = verify_reuse(p, lock, err)) != 0)) {
         return rc;
     }
     if ((parts & LOCK_DATA) != 0 &&

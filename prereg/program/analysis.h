@@ -54,6 +54,22 @@ struct plan_same_work {
     struct place place;
 };
 
+/* [reuse]: cells whose results an earlier receipt gives (prereg/reuse/). */
+struct plan_reuse_cells {
+    const char *name; /* of one cell, as written; NULL: those with the settings */
+    struct plan_setting *where;
+    size_t n_where;
+    struct place place;
+};
+
+struct plan_reuse {
+    const char *receipt; /* absolute path of its folder; NULL: nothing is reused */
+    bool matching;       /* every cell that the receipt has, instead of `cells` */
+    struct plan_reuse_cells *cells;
+    size_t n_cells;
+    struct place place;
+};
+
 enum contrast_over { OVER_COUNTED, OVER_CLEARED };
 
 struct plan_contrast {

@@ -72,6 +72,7 @@ struct plan_program {
     struct plan_scope scope;
     struct plan_same_work *same_work;
     size_t n_same_work;
+    struct plan_reuse reuse;
     struct plan_apparatus *apparatus;
     size_t n_apparatus;
     const char **pin_files;

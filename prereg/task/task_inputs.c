@@ -83,6 +83,12 @@ static struct model_read find_model(const struct task_inputs *t)
     return m;
 }
 
+const cJSON *task_artifacts(const cJSON *result)
+{
+    const cJSON *reused = json_member(result, "reused");
+    return json_member(reused != NULL ? reused : result, "artifacts");
+}
+
 /* How often a result lists that path among its artifacts, and the first digest that is not `hex`.
  */
 static size_t count_path(const cJSON *result, const char *path, const char *hex, const char **other)
@@ -90,7 +96,7 @@ static size_t count_path(const cJSON *result, const char *path, const char *hex,
     const cJSON *a = NULL;
     size_t n = 0;
     *other = NULL;
-    cJSON_ArrayForEach(a, json_member(result, "artifacts"))
+    cJSON_ArrayForEach(a, task_artifacts(result))
     {
         const cJSON *its = json_member(a, "path");
         const cJSON *sha256 = json_member(a, "sha256");
@@ -131,7 +137,7 @@ static int check_model(const struct model_read *m, const cJSON *named, const cJS
 static bool has_artifact(const cJSON *result, const char *hex)
 {
     const cJSON *a = NULL;
-    cJSON_ArrayForEach(a, json_member(result, "artifacts"))
+    cJSON_ArrayForEach(a, task_artifacts(result))
     {
         const cJSON *sha256 = json_member(a, "sha256");
         if (cJSON_IsString(sha256) && strcmp(sha256->valuestring, hex) == 0) {
@@ -159,7 +165,7 @@ static int check_found(const struct task_inputs *t, const struct model_read *m, 
     (void)snprintf(what, sizeof(what),
                    "it read %.16s... of \"%.60s\", whose accepted result has no such artifact",
                    named->valuestring, named->string);
-    const cJSON *list = json_member(result, "artifacts");
+    const cJSON *list = task_artifacts(result);
     const cJSON *only = cJSON_GetArraySize(list) == 1 ? json_member(list->child, "sha256") : NULL;
     return err_differs(err, what, cJSON_IsString(only) ? only->valuestring : "one of its artifacts",
                        named->valuestring);

@@ -33,6 +33,10 @@ struct task_inputs {
     const void *ctx;      /* its first argument */
 };
 
+/* What a result states as its artifacts; of one that is taken from an earlier receipt, what it
+ * states of those that stayed there. NULL: none. */
+const cJSON *task_artifacts(const cJSON *result);
+
 /* Checks the member "inputs" of `result`. ERR_LOCK: it read other bytes than were accepted, with
  * the expected and the found digest; ERR_PROTOCOL: it is not well formed, names a stage that its
  * own does not come after, or is of prereg-eval and does not name the model that it scored. Errors

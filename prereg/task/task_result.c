@@ -250,6 +250,10 @@ int task_result_check_same(const cJSON *result, const cJSON *work, const struct 
 
 int task_result_check_own(const cJSON *result, struct err *err)
 {
+    if (json_member(result, "reused") != NULL) {
+        return err_set(err, ERR_PROTOCOL,
+                       "it says that it is from an earlier receipt, which the lock does not");
+    }
     return json_member(result, "same_work") == NULL
                ? 0
                : err_set(err, ERR_PROTOCOL,

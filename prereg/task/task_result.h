@@ -48,7 +48,8 @@ int task_result_check_read(const struct lock *lock, const cJSON *result,
  * ERR_PROTOCOL names what is not. */
 int task_result_check_same(const cJSON *result, const cJSON *work, const struct digest *accepted,
                            struct err *err) MUST_CHECK;
-/* For any other task: ERR_PROTOCOL when its result says that another task did its work. */
+/* For any other task: ERR_PROTOCOL when its result says that another task did its work, or that it
+ * is from an earlier receipt. */
 int task_result_check_own(const cJSON *result, struct err *err) MUST_CHECK;
 
 /* Whether the artifacts of a result are in the attempt's folder as it states them; ERR_PROTOCOL

@@ -103,7 +103,7 @@ static cJSON *summary_json(const struct table_verdict *v, const struct table_eva
     json_put(o, "validity", verdict_json_validity(ev, false));
     json_put(o, "coverage", verdict_json_coverage(c));
     json_put(o, "undetermined", json_array());
-    json_put(o, "notes", verdict_json_notes(ev));
+    json_put(o, "notes", verdict_json_notes(ev, c));
     put_prior(o, v, p);
     return o;
 }

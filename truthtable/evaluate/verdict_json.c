@@ -256,6 +256,9 @@ static cJSON *tally_json(const struct tally *t)
     if (t->pending > 0) {
         json_put_int(o, "pending", (int64_t)t->pending);
     }
+    if (t->reused > 0) {
+        json_put_int(o, "reused", (int64_t)t->reused);
+    }
     return o;
 }
 
@@ -270,6 +273,13 @@ cJSON *verdict_json_coverage(const struct coverage *c)
     json_put(o, "tasks", tally_json(&c->tasks));
     json_put(o, "records", tally_json(&c->records));
     json_put(o, "counted", counted);
+    if (c->reused_root != NULL) {
+        cJSON *reused = json_object();
+        json_put_string(reused, "root", c->reused_root);
+        json_put_int(reused, "cells", (int64_t)c->reused_cells);
+        json_put_int(reused, "tasks", (int64_t)c->reused_tasks);
+        json_put(o, "reused", reused);
+    }
     return o;
 }
 
@@ -316,6 +326,21 @@ static void note_items(const struct table_evaluation *ev, cJSON *notes)
                            p->measures[m].name, n, p->n_cells, (long long)p->measures[m].items);
             json_push_string(notes, text);
         }
+    }
+}
+
+/* A score that was known before the lock supports no claim that the plan was made without it. */
+static void note_reused(const struct table_evaluation *ev, const struct coverage *c, cJSON *notes)
+{
+    const size_t n = ev->rules->program->n_cells;
+    char text[256];
+    if (c->reused_root != NULL) {
+        (void)snprintf(text, sizeof(text),
+                       "%zu of %zu cells are reused from an earlier receipt (root %.16s): their "
+                       "scores were known before this program was locked, so they do not confirm "
+                       "what it predicts",
+                       c->reused_cells, n, c->reused_root);
+        json_push_string(notes, text);
     }
 }
 
@@ -396,11 +421,12 @@ static void note_counters(const struct table_evaluation *ev, cJSON *notes)
 }
 
 /* In the order of their weight. */
-cJSON *verdict_json_notes(const struct table_evaluation *ev)
+cJSON *verdict_json_notes(const struct table_evaluation *ev, const struct coverage *c)
 {
-    assert(ev != NULL && ev->rules != NULL);
+    assert(ev != NULL && ev->rules != NULL && c != NULL);
     cJSON *notes = json_array();
     note_copies(ev, notes);
+    note_reused(ev, c, notes);
     note_same_work(ev, notes);
     note_items(ev, notes);
     note_counters(ev, notes);

@@ -22,6 +22,6 @@ cJSON *verdict_json_coverage(const struct coverage *c);
 /* Validity conditions that rest on timings, or those that do not. */
 cJSON *verdict_json_validity(const struct table_evaluation *ev, bool timing);
 /* Sentences a reader should not miss: items taken from the plan, counters that disagree. */
-cJSON *verdict_json_notes(const struct table_evaluation *ev);
+cJSON *verdict_json_notes(const struct table_evaluation *ev, const struct coverage *c);
 
 #endif

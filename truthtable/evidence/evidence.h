@@ -50,6 +50,7 @@ struct evidence_task {
         *cause; /* of the closed list in prereg/task/task_cause.h; NULL when done or pending */
     const char *narrower; /* limits of [run] that it had and others of its stage did not: it was
                              lost by a person's choice; else NULL */
+    bool reused;          /* its result was taken from an earlier receipt */
     uint64_t print;       /* of the metrics and artifacts of its result; 0: it has no artifact */
 };
 
@@ -64,6 +65,7 @@ struct evidence {
     struct evidence_check *checks; /* as the program's `apparatus` */
     struct evidence_task *tasks;   /* program_n_tasks() of them */
     const char *label; /* of imported records ("reconstructed"); NULL for an executed program */
+    const char *reused_root;      /* of that receipt; NULL: nothing was reused */
     struct evidence_index *index; /* private, as is what follows */
     size_t last_cell;             /* records of one cell are mostly adjacent */
     const char *last_narrower;

@@ -10,6 +10,7 @@
 #include "base/json/json.h"
 #include "base/text.h"
 #include "prereg/task/task_cause.h"
+#include "prereg/task/task_inputs.h"
 #include "truthtable/evidence/evidence.h"
 
 #define RECORDS_SCHEMA 1
@@ -134,11 +135,21 @@ static int add_members(struct evidence *e, size_t task, const cJSON *obj, const 
     return 0;
 }
 
+/* Marks a result from an earlier receipt; one lock reuses of one receipt alone. */
+static void note_reused(struct evidence *e, size_t task, const cJSON *result)
+{
+    const char *root = string_member(json_member(result, "reused"), "root");
+    if (root != NULL) {
+        e->tasks[task].reused = true;
+        e->reused_root = e->reused_root != NULL ? e->reused_root : arena_strdup(&e->arena, root);
+    }
+}
+
 /* A fingerprint of all metrics and of the digests of all artifacts; 0 without an artifact. copies.c
  * compares it. */
 static uint64_t print_of(const cJSON *result)
 {
-    const cJSON *artifacts = json_member(result, "artifacts");
+    const cJSON *artifacts = task_artifacts(result);
     struct strbuf text = STRBUF_INIT;
     struct err ignored;
     uint64_t print = 0;
@@ -164,6 +175,7 @@ int evidence_add_result(struct evidence *e, size_t cell, size_t stage, const cJS
     }
     size_t task = cell * e->program->n_stages + stage;
     e->tasks[task].print = print_of(result);
+    note_reused(e, task, result);
     int rc = add_members(e, task, result, "metrics", evidence_add_metric, err);
     return rc != 0 ? rc : add_members(e, task, result, "facts", evidence_add_fact, err);
 }

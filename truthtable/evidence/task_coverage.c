@@ -14,9 +14,10 @@
 #include "truthtable/condition/exact.h"
 
 /* Every planned task is in exactly one column. */
-static void tally_add(struct tally *t, enum task_end end)
+static void tally_add(struct tally *t, enum task_end end, bool reused)
 {
     t->planned++;
+    t->reused += reused && end == TASK_END_DONE ? 1 : 0;
     switch (end) {
     case TASK_END_DONE: t->done++; break;
     case TASK_END_BLOCKED: t->blocked++; break;
@@ -82,6 +83,26 @@ size_t coverage_budget(double share, size_t planned)
                                    : (size_t)floor(share * (double)planned);
 }
 
+/* Another name of a work follows it and counts for no cell. */
+static void count_reused(struct coverage *c, const struct evidence *e)
+{
+    const struct plan_program *p = e->program;
+    c->reused_root = e->reused_root;
+    for (size_t cell = 0; e->reused_root != NULL && cell < p->n_cells; cell++) {
+        size_t own = 0;
+        size_t reused = 0;
+        for (size_t s = 0; s < p->n_stages; s++) {
+            const size_t task = cell * p->n_stages + s;
+            if (program_worker_of(p, task) == task) {
+                own++;
+                reused += e->tasks[task].reused ? 1 : 0;
+            }
+        }
+        c->reused_tasks += reused;
+        c->reused_cells += own > 0 && own == reused ? 1 : 0;
+    }
+}
+
 /* Tasks are numbered cell by cell, so `losses` holds the cell's earlier stages when one is
  * reached. */
 void coverage_init(struct coverage *c, const struct evidence *e, struct arena *arena)
@@ -106,19 +127,21 @@ void coverage_init(struct coverage *c, const struct evidence *e, struct arena *a
         narrower[i] = losses[stage].narrower;
         excluded[i] =
             program_stage_is_excludable(p, stage) && coverage_loss_is_chance(&losses[stage]);
-        tally_add(&c->tasks, t->end);
+        tally_add(&c->tasks, t->end, t->reused);
         if (program_stage_is_budgeted(p, stage)) {
-            tally_add(&c->counted, t->end);
+            tally_add(&c->counted, t->end, t->reused);
             c->n_excluded += excluded[i] ? 1 : 0;
         }
     }
     for (size_t m = 0; m < p->n_measures; m++) {
         for (size_t cell = 0;
              cell < p->n_cells && (p->measures[m].counted || p->measures[m].has_floor); cell++) {
-            tally_add(&c->records, e->tasks[cell * p->n_stages + p->measures[m].stage].end);
+            const struct evidence_task *t = &e->tasks[cell * p->n_stages + p->measures[m].stage];
+            tally_add(&c->records, t->end, t->reused);
         }
     }
     c->budget = coverage_budget(p->exclusion_budget, c->counted.planned);
+    count_reused(c, e);
 }
 
 /* Within the budget, losses are excluded; over it, the verdict is VOID. */

@@ -26,17 +26,21 @@ struct tally {
     size_t blocked;
     size_t never_run;
     size_t pending;
+    size_t reused; /* of those that are done: taken from an earlier receipt */
 };
 
 struct coverage {
     struct tally tasks;
     struct tally records;
     struct tally counted;
-    size_t budget;          /* counted tasks that may be excluded */
-    size_t n_excluded;      /* counted tasks that are lost mechanically */
-    const enum cause *root; /* [task]: why it has no values; a dependency's own cause; CAUSE_NONE
-                               when done or pending, CAUSE_NR when not of the closed list */
-    const bool *excluded;   /* [task]: its values are left out of figures */
+    size_t budget;           /* counted tasks that may be excluded */
+    size_t n_excluded;       /* counted tasks that are lost mechanically */
+    size_t reused_cells;     /* all of whose own tasks are reused */
+    size_t reused_tasks;     /* that do their own work */
+    const char *reused_root; /* of the program that ran them; NULL: nothing is reused */
+    const enum cause *root;  /* [task]: why it has no values; a dependency's own cause; CAUSE_NONE
+                                when done or pending, CAUSE_NR when not of the closed list */
+    const bool *excluded;    /* [task]: its values are left out of figures */
     const char *const *narrower; /* [task]: those limits, its own or of the task that it waited for
                                     and that was lost so; NULL: not that. The evidence's texts. */
 };

@@ -136,10 +136,10 @@ typedef int step_fn(struct verifying *v);
 /* Runs the steps until one fails. A tar that could not be extracted is the fault itself. */
 static int run_steps(struct verifying *v)
 {
-    static step_fn *const steps[] = {check_files,       verify_lock,     verify_works,
-                                     check_journal,     verify_records,  verify_verdict,
-                                     verify_provenance, verify_reruns,   check_statement,
-                                     verify_signatures, verify_timestamp};
+    static step_fn *const steps[] = {check_files,     verify_lock,       verify_works,
+                                     verify_reuse,    check_journal,     verify_records,
+                                     verify_verdict,  verify_provenance, verify_reruns,
+                                     check_statement, verify_signatures, verify_timestamp};
     if (v->spec->taken != NULL && v->spec->taken->code != 0) {
         *v->err = *v->spec->taken;
         return v->err->code;
@@ -222,6 +222,7 @@ static void answer(struct verifying *v, int rc)
     json_put_string(out->json, "rests_on", rc != 0 ? NULL : BASES[out->basis]);
     json_put(out->json, "signatures", rc == 0 ? json_copy(v->signatures) : json_array());
     json_put(out->json, "release", rc == 0 ? verify_release(v) : cJSON_CreateNull());
+    json_put(out->json, "reused", rc == 0 ? verify_reused_json(v) : cJSON_CreateNull());
     json_put(out->json, "items", rc == 0 ? verify_items_json(v) : cJSON_CreateNull());
     verify_words(v, rc == 0);
 }
@@ -229,7 +230,11 @@ static void answer(struct verifying *v, int rc)
 /* The answer is filled in any case; what it rests on is released here. */
 int receipt_verify(const struct verify_spec *spec, struct verify_answer *out)
 {
-    struct verifying v = {.spec = spec, .out = out, .err = &out->fault, .files = {.fd = -1}};
+    struct verifying v = {.spec = spec,
+                          .out = out,
+                          .err = &out->fault,
+                          .files = {.fd = -1},
+                          .reused = {.temp = {.fd = -1}, .verify = receipt_verify}};
     *out = (struct verify_answer){.json = json_object()};
     v.established = json_array();
     v.reruns = json_array();
@@ -256,6 +261,7 @@ int receipt_verify(const struct verify_spec *spec, struct verify_answer *out)
     verify_inputs_release(&v);
     verify_items_release(&v);
     verify_same_work_release(&v);
+    verify_reuse_release(&v);
     free(v.places);
     lock_free(v.lock);
     program_free(v.judged);

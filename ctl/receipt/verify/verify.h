@@ -3,9 +3,9 @@
  * does not follow is named. No daemon, no network; nothing of the folder is executed. ssh-keygen
  * and openssl, the system's own, check signatures and time stamps where there are any.
  *
- * Order: files, sums, lock and plan, amendments, names of works, journal, records, coverage,
- * verdict, provenance and environment, apparatus and instruments, reruns, statement, signatures,
- * time stamp. So what is named first is nearest to the cause.
+ * Order: files, sums, lock and plan, amendments, names of works, what is reused, journal, records,
+ * coverage, verdict, provenance and environment, apparatus and instruments, reruns, statement,
+ * signatures, time stamp. So what is named first is nearest to the cause.
  */
 #ifndef CTL_RECEIPT_VERIFY_VERIFY_H
 #define CTL_RECEIPT_VERIFY_VERIFY_H
@@ -22,6 +22,7 @@ struct verify_spec {
     bool must_be_allowed;        /* a lock or amendment by another key is a fault */
     const struct err *taken;     /* what was wrong with the tar that folder is of, or NULL */
     const char *ca;              /* certificates for the time stamp; NULL: it is not checked */
+    unsigned depth;              /* how many receipts this one is inside of */
 };
 
 /* What could be established, in this order; each rests on those before. Signed: the lock, every
@@ -50,6 +51,7 @@ struct verify_answer {
      *  "lines","faulty","empty","first_empty","instruments":bool,"why"}|null,
      *  "signatures":[{"key","principal","role":ROLE|null,"allowed"}],
      *  "release":{"requires":[ROLE],"missing":[ROLE],"released":bool,"why"}|null,
+     *  "reused":{"program","root","receipt","cells","tasks"}|null,
      *  "established":[TEXT...],"claimed":[TEXT...],"not_shown":[TEXT...]} */
     cJSON *json;
 };

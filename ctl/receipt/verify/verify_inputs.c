@@ -36,7 +36,7 @@ static void begin_cell(struct verifying *v, size_t cell)
 /* Keeps a result's artifacts for the stages that come after, as a result of nothing else. */
 static void keep_artifacts(struct cell_artifacts *a, size_t stage, const cJSON *result)
 {
-    const cJSON *list = json_member(result, "artifacts");
+    const cJSON *list = task_artifacts(result);
     cJSON_Delete(a->of[stage]);
     a->of[stage] = json_object();
     if (cJSON_IsArray(list)) {

@@ -4,8 +4,10 @@
 #define CTL_RECEIPT_VERIFY_VERIFY_PARTS_H
 
 #include "base/arena.h"
+#include "base/files/temp_folder.h"
 #include "ctl/receipt/parts.h"
 #include "ctl/receipt/verify/verify.h"
+#include "prereg/reuse/reuse.h"
 #include "truthtable/instruments/recount.h"
 
 /* What a result reports about where it was made, to be compared with provenance.json. */
@@ -31,6 +33,14 @@ struct kept_works {
     const char
         *rests_on; /* which parameter of a name differs from the work's, in words, so that only
                       its worker can say that they come to the same; in the arena; or NULL */
+};
+
+/* The receipt that results are reused from. */
+struct reused_results {
+    struct temp_folder temp; /* where it was extracted; its path is NULL where there is none */
+    struct reuse_source source;
+    struct reuse_pin *pins; /* per task; NULL: nothing is reused */
+    int (*verify)(const struct verify_spec *spec, struct verify_answer *out); /* a whole receipt */
 };
 
 /* The metrics of a stage on which the verdict rests: those of counted measures. */
@@ -72,6 +82,7 @@ struct verifying {
     struct cell_artifacts artifacts;
     struct receipt_items items;
     struct kept_works works;
+    struct reused_results reused;
     struct plan_program *judged; /* with which the verdict was computed; NULL: that is `program` */
     bool has_evidence;
     struct evidence evidence;
@@ -120,6 +131,14 @@ enum verify_basis verify_items_basis(const struct verifying *v);
 /* Checks that the result of another name of a work is that of the work. Likewise in order. */
 int verify_same_work(struct verifying *v, size_t task, const cJSON *result) MUST_CHECK;
 void verify_same_work_release(struct verifying *v);
+/* Verifies the receipt that results are reused from, and computes again what the lock pins of it.
+ */
+int verify_reuse(struct verifying *v) MUST_CHECK;
+/* Sets the result that a reused task must have; NULL: it is not reused. The caller deletes it. */
+int verify_reused_result(struct verifying *v, size_t task, cJSON **out) MUST_CHECK;
+/* The member "reused" of the answer. */
+cJSON *verify_reused_json(const struct verifying *v);
+void verify_reuse_release(struct verifying *v);
 /* Checks that the plan's other names of works ask the same as the works. */
 int verify_works(struct verifying *v) MUST_CHECK;
 int verify_verdict(struct verifying *v) MUST_CHECK;    /* and coverage */

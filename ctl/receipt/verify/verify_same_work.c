@@ -77,6 +77,23 @@ static int rebuild_lost(struct verifying *v, size_t worker, const cJSON *result,
     return 0;
 }
 
+/* The result of a task that does its own work, or that accepts one from an earlier receipt. */
+static int check_worker(struct verifying *v, size_t task, const cJSON *result)
+{
+    cJSON *reused = NULL;
+    int rc = verify_reused_result(v, task, &reused);
+    if (rc == 0) {
+        rc = reused == NULL
+                 ? task_result_check_own(result, v->err)
+                 : task_result_check_same(result, reused, &v->reused.pins[task].accepts, v->err);
+    }
+    if (rc != 0 && reused != NULL) {
+        (void)err_wrap(v->err, "it is reused from an earlier receipt");
+    }
+    cJSON_Delete(reused);
+    return rc;
+}
+
 int verify_same_work(struct verifying *v, size_t task, const cJSON *result)
 {
     const struct plan_program *p = v->program;
@@ -85,7 +102,7 @@ int verify_same_work(struct verifying *v, size_t task, const cJSON *result)
     int rc = 0;
     begin(v);
     if (worker == task) {
-        rc = task_result_check_own(result, v->err);
+        rc = check_worker(v, task, result);
         if (rc == 0 && w->of != NULL && w->last_name[task] != task) {
             w->of[task] = json_copy(result);
         }

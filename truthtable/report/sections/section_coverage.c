@@ -23,7 +23,8 @@ static void add_counts(struct doc *d, const struct report_model *m)
         JSON_COUNT("Never run", "never_run"),
         JSON_COUNT("Excluded", "excluded"),
         JSON_COUNT("Budget", "budget"),
-        JSON_COUNT("No record", "pending"), /* last: not shown where every task has one */
+        JSON_COUNT("Of them reused", "reused"), /* not shown where nothing is */
+        JSON_COUNT("No record", "pending"),     /* last: not shown where every task has one */
     };
     static const struct {
         const char *key;
@@ -35,13 +36,17 @@ static void add_counts(struct doc *d, const struct report_model *m)
     /* Only records from elsewhere may say nothing of a task that is over. */
     /* "pending" after the end means that no record was given. */
     const bool gaps = member(member(coverage, "tasks"), "pending") != NULL;
+    const bool reused = member(coverage, "reused") != NULL;
     struct doc_table *t = doc_table(
         d, "coverage",
         gaps ? "Planned = done + blocked + never run + no record. Nothing that was planned is left "
                "out of these counts."
              : "Planned = done + blocked + never run. Nothing that was planned is left out of "
                "these counts.",
-        columns, ARRAY_LEN(columns) - (gaps ? 0 : 1));
+        columns,
+        ARRAY_LEN(columns) - (gaps     ? 0
+                              : reused ? 1
+                                       : 2));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct json_row row = {.label = rows[i].label, .of = member(coverage, rows[i].key)};
         (void)doc_row(d, t, &row);

@@ -92,6 +92,21 @@ static void add_losses(struct doc *d, const struct report_model *m, struct doc_l
     }
 }
 
+/* Scores that the locker could read. */
+static void add_reused(struct doc *d, const struct report_model *m, struct doc_list *list)
+{
+    const cJSON *reused = member(member(m->verdict, "coverage"), "reused");
+    const char *root = member_text(reused, "root");
+    if (root != NULL) {
+        doc_point(d, list,
+                  "%s of %zu were taken from an earlier receipt, of root %.16s: their scores were "
+                  "known when this program was locked. They count like the others; for them, the "
+                  "lock does not show that its claims were made before the data.",
+                  count_of(&d->arena, member_number(reused, "cells"), "cell", "cells"),
+                  m->program->n_cells, root);
+    }
+}
+
 /* Cells of a condition. */
 static size_t n_replicates(const struct plan_program *p)
 {
@@ -314,6 +329,7 @@ void section_limits(struct doc *d, const struct report_model *m)
                      "leaves open is for its authors to say.");
     struct doc_list *list = doc_list(d);
     add_losses(d, m, list);
+    add_reused(d, m, list);
     limits_of_records(d, m, list);
     add_power(d, m, list);
     add_resolution(d, m, list);

@@ -1,5 +1,5 @@
 /* Tasks that are another name of a work: they wait for it, run on this machine in one thread, and
- * end with it. */
+ * end with it. Tasks that reuse a result from an earlier receipt run there, too. */
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/daemon/core/driver.h"
@@ -222,6 +222,28 @@ static void test_every_work_fails_the_same_way(void **state)
     driver_release(&d);
 }
 
+/* A result from an earlier receipt: no other task is waited for, and no worker is run. */
+static void test_a_reused_task_runs_no_worker(void **state)
+{
+    (void)state;
+    static const bool reused[N_CELLS * N_STAGES] = {[TRAIN(1)] = true, [SCORE(1)] = true};
+    struct driver d;
+    struct core_plan plan = PLAN;
+    plan.workers = NULL;
+    plan.reused = reused;
+    driver_init(&d, 16);
+    driver_add(&d, 1, &plan);
+    assert_int_equal(place_of(&d, TRAIN(0)).threads, 4);
+    assert_int_equal(place_of(&d, TRAIN(1)).threads, 1);
+    assert_int_equal(place_of(&d, TRAIN(1)).executor, EXECUTOR_LOCAL);
+    assert_int_equal(place_of(&d, TRAIN(1)).memory_bytes, 0);
+    expect_state(&d, SCORE(1), TASK_WAITING);
+    finish(&d, TRAIN(1));
+    finish(&d, SCORE(1));
+    expect_state(&d, SCORE(0), TASK_WAITING);
+    driver_release(&d);
+}
+
 static void test_a_damaged_list_is_refused(void **state)
 {
     (void)state;
@@ -257,6 +279,7 @@ int main(void)
         cmocka_unit_test(test_a_lost_work_ends_names_that_have_not_begun),
         cmocka_unit_test(test_a_work_that_is_being_accepted_is_not_lost),
         cmocka_unit_test(test_every_work_fails_the_same_way),
+        cmocka_unit_test(test_a_reused_task_runs_no_worker),
         cmocka_unit_test(test_a_damaged_list_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
