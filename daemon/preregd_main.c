@@ -26,7 +26,8 @@
 #define SLURM_WAIT_MAX_MS ((int64_t)24 * 60 * 60 * 1000)
 
 static const char usage_text[] =
-    "usage: preregd serve [--foreground] [--database FOLDER [--take-over]]\n"
+    "usage: preregd serve [--foreground] [--http [ADDRESS:PORT]]\n"
+    "                     [--database FOLDER [--take-over]]\n"
     "       preregd submit GRID.TOML [--wait] [--json] [--run] [--adopt-work]\n"
     "                      [--no-slurm-check] [--slurm-wait TIME]\n"
     "       preregd --version | --help\n"
@@ -37,6 +38,8 @@ static const char usage_text[] =
     "         STATE/preregd.log, with --foreground to standard error instead. (`submit` starts "
     "one\n"
     "         in the background.)\n"
+    "         --http turns the live page on, at a loopback address (127.0.0.1:0: any free port);\n"
+    "         `preregctl open` prints where it is.\n"
     "         --database (PREREGD_DATABASE) is for a state folder on a file system that hosts "
     "share:\n"
     "         database, socket and log are then in FOLDER, on a local disk of this host. It "
@@ -95,8 +98,24 @@ static bool confirm(const char *question)
     return fgets(answer, sizeof(answer), stdin) != NULL && strcmp(answer, "yes\n") == 0;
 }
 
+/* What follows --http may be left out. False: what is there is not an address. */
+static bool http_option_read(int argc, char **argv, int *i, struct loopback_address *at)
+{
+    struct err err;
+    const char *text = "127.0.0.1:0";
+    if (*i + 1 < argc && argv[*i + 1][0] != '-') {
+        text = argv[++*i];
+    }
+    if (loopback_parse(text, at, &err) == 0) {
+        return true;
+    }
+    terminal_printf(stderr, "preregd: --http: %s\n", err.msg);
+    return false;
+}
+
 static bool serve_options_read(int argc, char **argv, struct serve_options *o, bool *foreground)
 {
+    static struct loopback_address page;
     for (int i = 2; i < argc; i++) {
         if (strcmp(argv[i], "--foreground") == 0) {
             *foreground = true;
@@ -104,6 +123,11 @@ static bool serve_options_read(int argc, char **argv, struct serve_options *o, b
             o->take_over = true;
         } else if (strcmp(argv[i], "--database") == 0 && i + 1 < argc) {
             o->database = argv[++i];
+        } else if (strcmp(argv[i], "--http") == 0) {
+            o->http = &page;
+            if (!http_option_read(argc, argv, &i, &page)) {
+                return false;
+            }
         } else {
             return false;
         }

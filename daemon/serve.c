@@ -29,6 +29,7 @@
 #include "daemon/core/explain.h"
 #include "daemon/executor/local.h"
 #include "daemon/executor/slurm/slurm.h"
+#include "daemon/http/http.h"
 #include "daemon/program/amended.h"
 #include "daemon/program/clocks.h"
 #include "daemon/program/sweep.h"
@@ -44,6 +45,63 @@
 #define STOP_WAIT_MS         30000 /* for cancellations: squeue may block for 9 s, sbatch for more */
 #define STOP_LOOK_MS         50
 #define MEMORY_RESERVE_BYTES ((int64_t)512 * 1024 * 1024) /* for us and the system */
+
+/* ---- requests, whichever way they came ---- */
+
+static void note_change(void *ctx)
+{
+    struct shell *sh = ctx;
+    server_note_change(sh->server);
+    http_note_change(sh->http);
+}
+
+/* A number tells where the request came from: the RPC's socket or the page. */
+static void answer_deferred(void *ctx, uint64_t connection, const cJSON *result,
+                            const struct err *why)
+{
+    struct shell *sh = ctx;
+    if (connection >= HTTP_ID_BASE) {
+        http_answer(sh->http, connection, result, why);
+    } else {
+        const struct server_replies socket = server_replies(sh->server);
+        socket.answer(socket.ctx, connection, result, why);
+    }
+}
+
+static int open_page(struct shell *sh, const struct loopback_address *at, struct err *err)
+{
+    struct server_handler handler = answer_handler(sh);
+    int rc = http_open(sh, &handler, at, &sh->http, err);
+    if (rc != 0) {
+        http_close(sh->http);
+    }
+    return rc;
+}
+
+/* RPC method `page`. */
+static int on_page(void *ctx, bool start, bool new_token, cJSON **out, struct err *err)
+{
+    struct shell *sh = ctx;
+    const bool off = !http_is_open(sh->http);
+    if (off && !start) {
+        return err_set(err, ERR_NOT_FOUND,
+                       "the page is off: `preregctl open` turns it on, as do `preregd serve --http` "
+                       "and [http] of serve.toml");
+    }
+    if (off && sh->stopping) {
+        return err_set(err, ERR_NO_DAEMON, "preregd is stopping");
+    }
+    if (off) {
+        const struct loopback_address any = {.host = "127.0.0.1"};
+        int rc = open_page(sh, sh->settings.http.on ? &sh->settings.http.at : &any, err);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    int rc = new_token ? http_renew_token(sh->http, err) : 0;
+    *out = rc == 0 ? http_describe(sh->http) : NULL;
+    return rc;
+}
 
 /* ---- the pump's callbacks ---- */
 
@@ -85,6 +143,10 @@ static void log_row(const struct hosted *h, const struct state_row *r)
 /* A struct shell_attempt lives from its committed start to its committed end. */
 static void mirror_attempt(struct shell *sh, const struct state_row *r)
 {
+    sh->counters.attempts_started += r->kind == ROW_ATTEMPT_STARTED;
+    if (r->kind == ROW_ATTEMPT_ENDED && r->attempt.reason < END_REASON_NR) {
+        sh->counters.attempts_ended[r->attempt.reason]++;
+    }
     struct attempt_key key = {.program = r->program, .task = r->task, .no = r->attempt.no};
     struct shell_attempt *a = attempt_find(sh, &key);
     if (r->kind == ROW_ATTEMPT_STARTED) {
@@ -123,7 +185,7 @@ static void on_committed(void *ctx, const struct state_row *rows, size_t n)
         }
     }
     gpu_watch_note(sh);
-    server_note_change(sh->server);
+    note_change(sh);
 }
 
 /* The program's rows are rejected. Its attempts go on, and what they hold of the machine stays
@@ -140,7 +202,7 @@ static void on_damaged(void *ctx, uint32_t program, struct err *why)
     log_error("%s: nothing more of it is started; the other programs go on: %s", h->id, first.msg);
     load_note_unloaded(sh, h->id, h->bundle->program->name, why);
     h->version++;
-    server_note_change(sh->server);
+    note_change(sh);
 }
 
 /* Its folder is gone or cannot be written. Its running attempts go on; it is not reported again
@@ -165,7 +227,7 @@ static void on_withheld(void *ctx, uint32_t program, struct err *why)
         log_info("%s: its folder can be written again", h->id);
     }
     h->version++;
-    server_note_change(sh->server);
+    note_change(sh);
 }
 
 /* ACT_PROBE. An attempt whose start was dropped, or is still being prepared, is answered here. */
@@ -252,6 +314,7 @@ static void stop(struct shell *sh)
     if (sh->server != NULL) {
         server_close(sh->server);
     }
+    http_close(sh->http);
     for (int i = 0; i < EXECUTOR_NR; i++) {
         if (sh->executors[i] != NULL) {
             sh->executors[i]->ops->close(sh->executors[i]);
@@ -430,7 +493,8 @@ static int open_store(struct shell *sh, const struct shared_state *shared, struc
 
 /* The store first: its lock makes this the only daemon of the folder. CORE_ALL_ADDED comes last, so
  * that nothing starts before everything is known. */
-static int open_all(struct shell *sh, const struct shared_state *shared, struct err *err)
+static int open_all(struct shell *sh, const struct serve_options *options,
+                    const struct shared_state *shared, struct err *err)
 {
     static const struct pump_listener template = {.committing = on_committing,
                                                   .committed = on_committed,
@@ -449,9 +513,15 @@ static int open_all(struct shell *sh, const struct shared_state *shared, struct 
     struct server_handler handler = answer_handler(sh);
     handler.stop = on_stop_request;
     rc = server_open(&sh->loop, sh->local, &handler, &sh->server, err);
-    sh->replies = server_replies(sh->server);
+    sh->replies = (struct server_replies){
+        .ctx = sh, .answer = answer_deferred, .note_change = note_change};
+    sh->page = (struct page_control){.ctx = sh, .ask = on_page};
     if (rc != 0 || (rc = settings_read(sh->state, &sh->settings, err)) != 0) {
         return rc;
+    }
+    if (options->http != NULL) { /* the command line wins over serve.toml */
+        sh->settings.http.on = true;
+        sh->settings.http.at = *options->http;
     }
     if (sh->settings.readers.folder != NULL &&
         (rc = server_open_readers(sh->server, &sh->settings.readers, err)) != 0) {
@@ -459,7 +529,10 @@ static int open_all(struct shell *sh, const struct shared_state *shared, struct 
     }
     rc = load_all(sh, err);
     struct core_event all = {.kind = CORE_ALL_ADDED};
-    return rc != 0 ? rc : pump_request(sh->pump, &all, err);
+    if (rc != 0 || (rc = pump_request(sh->pump, &all, err)) != 0) {
+        return rc;
+    }
+    return sh->settings.http.on ? open_page(sh, &sh->settings.http.at, err) : 0;
 }
 
 static void release_all(struct shell *sh)
@@ -473,6 +546,7 @@ static void release_all(struct shell *sh)
         pump_free(sh->pump);
     }
     server_free(sh->server);
+    http_free(sh->http);
     settings_release(&sh->settings);
     core_free(sh->core);
     store_close(sh->store);
@@ -493,13 +567,14 @@ static void release_all(struct shell *sh)
     free(sh->shim);
 }
 
-static int run(struct shell *sh, const struct shared_state *shared, struct err *err)
+static int run(struct shell *sh, const struct serve_options *options,
+               const struct shared_state *shared, struct err *err)
 {
     int rc = open_loop(sh, err);
     if (rc != 0) {
         return rc;
     }
-    rc = open_all(sh, shared, err);
+    rc = open_all(sh, options, shared, err);
     if (rc == 0) {
         sweep_state(sh->state);
         shell_watch_disk(sh);
@@ -535,7 +610,7 @@ int serve_state(const struct serve_options *options, struct err *err)
     sh.read_buffer = xmalloc(READ_BUFFER_BYTES);
     (void)prctl(PR_SET_CHILD_SUBREAPER,
                 1); /* orphans of a killed shim become our children (fence.c) */
-    rc = run(&sh, &shared, err);
+    rc = run(&sh, options, &shared, err);
     release_all(&sh);
     shared_state_release(&shared);
     return rc;

@@ -465,6 +465,7 @@ answer_fn *answer_to(enum rpc_method method)
         [RPC_STOP] = answer_stop,       [RPC_AMEND] = answer_amend,
         [RPC_LOST] = answer_lost,       [RPC_PROGRAMS] = answer_programs,
         [RPC_DISK] = answer_disk,       [RPC_REMOVE] = answer_remove,
+        [RPC_PAGE] = answer_page,
     };
     assert(method < RPC_METHOD_NR);
     return methods[method];

@@ -52,6 +52,8 @@ int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **resu
                    struct err *err) MUST_CHECK;
 int answer_logs(struct answer_context *ctx, const cJSON *params, cJSON **result,
                 struct err *err) MUST_CHECK;
+/* Adds the members of TASK (docs/rpc.md). */
+void answer_put_task(cJSON *o, const struct shell *sh, const struct hosted *h, uint32_t task);
 int answer_submit(struct answer_context *ctx, const cJSON *params, cJSON **result,
                   struct err *err) MUST_CHECK;
 int answer_amend(struct answer_context *ctx, const cJSON *params, cJSON **result,
@@ -65,6 +67,10 @@ int answer_lost(struct answer_context *ctx, const cJSON *params, cJSON **result,
 int answer_programs(struct answer_context *ctx, const cJSON *params, cJSON **result,
                     struct err *err) MUST_CHECK;
 int answer_disk(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                struct err *err) MUST_CHECK;
+
+/* answer_page.c: where the live page is. */
+int answer_page(struct answer_context *ctx, const cJSON *params, cJSON **result,
                 struct err *err) MUST_CHECK;
 
 /* answer_remove.c: gives up the cells of a program that has ended. */

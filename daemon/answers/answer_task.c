@@ -56,7 +56,7 @@ static double left_of(const struct shell_attempt *a)
 }
 
 /* The members that `cells` and `explain` have in common. */
-static void put_task(cJSON *o, const struct shell *sh, const struct hosted *h, uint32_t task)
+void answer_put_task(cJSON *o, const struct shell *sh, const struct hosted *h, uint32_t task)
 {
     const struct task_row *t = &h->tasks[task];
     const struct shell_attempt *a = live_of(sh, h, task);
@@ -86,7 +86,7 @@ static cJSON *cell_json(const struct shell *sh, const struct hosted *h, size_t c
     json_put_string(o, "folder", folder);
     for (size_t s = 0; s < p->n_stages; s++) {
         cJSON *t = json_object();
-        put_task(t, sh, h, (uint32_t)(cell * p->n_stages + s));
+        answer_put_task(t, sh, h, (uint32_t)(cell * p->n_stages + s));
         json_push(tasks, t);
     }
     json_put(o, "tasks", tasks);
@@ -392,7 +392,7 @@ int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **resu
     cJSON *o = json_object();
     struct attempts_list l = {.shell = ctx->shell, .hosted = h, .list = json_array()};
     json_put_string(o, "program", h->id);
-    put_task(o, ctx->shell, h, task);
+    answer_put_task(o, ctx->shell, h, task);
     bool of_grid = !hosted_is_check(h, task);
     json_put_string(o, "cell", of_grid ? p->cells[hosted_cell(h, task)].name : NULL);
     cJSON *check = of_grid ? NULL : summary_check(ctx->shell, h, task);

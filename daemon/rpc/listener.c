@@ -43,7 +43,7 @@ static int bind_path(struct listener *l, struct err *err)
 int listener_open(struct listener *l, const char *folder, struct err *err)
 {
     l->folder_path = xstrdup(folder);
-    l->path = path_join(folder, LAYOUT_SOCKET);
+    l->path = path_join(folder, l->name == NULL ? LAYOUT_SOCKET : l->name);
     (void)uv_pipe_init(l->loop, &l->pipe, 0);
     l->pipe.data = l;
     l->open = true;

@@ -19,6 +19,7 @@ struct listener {
     void *ctx;
     char *folder_path;
     char *path;
+    const char *name;   /* of the socket file; NULL: preregd.sock */
     mode_t mode;        /* of the socket */
     gid_t group;        /* of the socket; (gid_t)-1: the process's own */
     struct stat folder; /* as it was opened */
@@ -29,7 +30,7 @@ struct listener {
     bool reopening; /* the handle is being closed, to be recreated */
 };
 
-/* Listens at folder/preregd.sock. Requires loop, on_connection, ctx, mode and group. After an error
+/* Listens at folder/name. Requires loop, on_connection, ctx, mode and group. After an error
  * it is to be closed and released as well. */
 int listener_open(struct listener *l, const char *folder, struct err *err) MUST_CHECK;
 /* Recreates a socket file that was deleted or replaced. */

@@ -15,7 +15,7 @@ static const char *const method_names[RPC_METHOD_NR] = {
     [RPC_RESUME] = "resume", [RPC_UNBLIND] = "unblind",     [RPC_VERDICT] = "verdict",
     [RPC_REPORT] = "report", [RPC_SUBSCRIBE] = "subscribe", [RPC_STOP] = "stop",
     [RPC_AMEND] = "amend",   [RPC_LOST] = "lost",           [RPC_PROGRAMS] = "programs",
-    [RPC_DISK] = "disk",     [RPC_REMOVE] = "remove",
+    [RPC_DISK] = "disk",     [RPC_REMOVE] = "remove",       [RPC_PAGE] = "page",
 };
 
 static const struct {
@@ -167,7 +167,7 @@ void rpc_write_event(struct strbuf *out, int64_t id, const cJSON *event)
 }
 
 /* Codes without a name of their own are "other". */
-static const char *error_name(int code)
+const char *rpc_error_name(int code)
 {
     for (size_t i = 0; i < sizeof(error_names) / sizeof(error_names[0]); i++) {
         if (error_names[i].code == code) {
@@ -184,7 +184,7 @@ void rpc_write_error(struct strbuf *out, int64_t id, const struct err *why)
     cJSON *e = json_object();
     json_put_bool(o, "ok", false);
     json_put_int(e, "code", why->code);
-    json_put_string(e, "name", error_name(why->code));
+    json_put_string(e, "name", rpc_error_name(why->code));
     json_put_string(e, "message", why->msg);
     json_put(o, "error", e);
     if (add_line(out, o, &err) != 0) {

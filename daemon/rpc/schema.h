@@ -49,6 +49,7 @@ enum rpc_method {
     RPC_PROGRAMS,
     RPC_DISK,
     RPC_REMOVE,
+    RPC_PAGE,
     RPC_METHOD_NR
 };
 
@@ -64,6 +65,7 @@ const char *rpc_method_name(enum rpc_method m);
  * neither a sealed score nor a worker's output. */
 bool rpc_method_is_for_readers(enum rpc_method m);
 enum rpc_method rpc_method_from_name(const char *name); /* RPC_METHOD_NR when unknown */
+const char *rpc_error_name(int code);                   /* "usage"; "other" for those without one */
 
 /* Reads one request line (without its newline). *message owns what out points to and is NULL on
  * error; out->id is the request's id whenever that much could be read, else 0. */

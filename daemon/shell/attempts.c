@@ -186,6 +186,7 @@ static bool take_some(struct shell_attempt *a)
         memcpy(a->unit, said.unit, sizeof(a->unit));
     }
     a->offset = ev.said.to;
+    a->shell->counters.event_bytes += said.n_bytes;
     a->malformed += said.malformed;
     post(a, &ev);
     return (size_t)n == READ_BYTES;

@@ -44,6 +44,7 @@ struct pump {
     bool flushing;
     bool closed;
     bool failing; /* the last commit failed */
+    struct pump_commits commits;
     struct err why;
     struct damaged *damaged;
     size_t n_damaged;
@@ -340,10 +341,28 @@ static bool drop_damaged(struct pump *p, int code)
     return p->n_damaged > n_before;
 }
 
+const struct pump_commits *pump_commits(const struct pump *p)
+{
+    return &p->commits;
+}
+
+static void count_commit(struct pump_commits *c, int64_t ns)
+{
+    c->n++;
+    c->sum_ns += ns;
+    for (int i = 0; i < PUMP_COMMIT_BUCKETS; i++) {
+        if (ns <= (INT64_C(1000000) << i)) {
+            c->buckets[i]++;
+            break;
+        }
+    }
+}
+
 /* True when all rows of `out` are committed. A failure is logged once, and retried every second. */
 static bool commit(struct pump *p)
 {
     struct err err;
+    const int64_t began = clock_mono_ns();
     int rc = batch_commit(p->store, &p->listener, &p->out, &err);
     while (rc != 0 && (withhold(p, &err) || drop_damaged(p, rc))) {
         rc = batch_commit(p->store, &p->listener, &p->out, &err);
@@ -360,6 +379,7 @@ static bool commit(struct pump *p)
     if (p->failing) {
         log_info("state can be written again");
     }
+    count_commit(&p->commits, clock_mono_ns() - began);
     p->failing = false;
     p->lazy_due_ms = 0;
     (void)uv_timer_stop(&p->lazy);

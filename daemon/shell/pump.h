@@ -73,6 +73,15 @@ int pump_request(struct pump *p, struct core_event *ev, struct err *err) MUST_CH
 /* False while commits fail: requests of a person are refused. */
 bool pump_is_well(const struct pump *p, struct err *why);
 
+/* How long commits took since the start: bucket i counts those of at most 2^i ms. */
+#define PUMP_COMMIT_BUCKETS 14
+struct pump_commits {
+    uint64_t n;
+    int64_t sum_ns;
+    uint64_t buckets[PUMP_COMMIT_BUCKETS]; /* not cumulative; longer ones are in n alone */
+};
+const struct pump_commits *pump_commits(const struct pump *p);
+
 /* Why the program's rows are rejected; NULL while they are not. Lives until the next event. */
 const struct err *pump_damage(const struct pump *p, uint32_t program);
 

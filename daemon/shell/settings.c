@@ -137,16 +137,72 @@ static void take_serve(struct reading *r, const struct toml_node *serve)
     }
 }
 
+/* [http]: the table alone turns the page on. */
+static void take_http(struct reading *r, const struct toml_node *http)
+{
+    struct err err;
+    const struct toml_node *listen = toml_member(http, "listen");
+    for (size_t i = 0; i < http->n_items; i++) {
+        if (http->items[i] != listen) {
+            unknown(r, http->items[i], "listen");
+        }
+    }
+    r->out->http.on = true;
+    r->out->http.at = (struct loopback_address){.host = "127.0.0.1"};
+    if (listen == NULL) {
+        return;
+    }
+    if (listen->kind != TOML_STRING) {
+        fault(r, listen, "http.listen: expected text such as \"127.0.0.1:0\"");
+    } else if (loopback_parse(listen->string, &r->out->http.at, &err) != 0) {
+        diag_add(r->diag, DIAG_ERROR, listen->line, listen->column, "http.listen: %s", err.msg);
+    }
+}
+
+static void take_notify(struct reading *r, const struct toml_node *notify)
+{
+    const struct toml_node *command = toml_member(notify, "command");
+    for (size_t i = 0; i < notify->n_items; i++) {
+        if (notify->items[i] != command) {
+            unknown(r, notify->items[i], "command");
+        }
+    }
+    bool fine = command != NULL && command->kind == TOML_ARRAY && command->n_items > 0 &&
+                command->n_items <= SETTINGS_COMMAND_MAX;
+    for (size_t i = 0; fine && i < command->n_items; i++) {
+        fine = command->items[i]->kind == TOML_STRING;
+    }
+    if (!fine || command->items[0]->string[0] != '/') {
+        fault(r, command == NULL ? notify : command,
+              "notify.command: expected an array of texts, the first of which is the absolute path "
+              "of an executable");
+        return;
+    }
+    r->out->notify = xcalloc(command->n_items + 1, sizeof(*r->out->notify));
+    for (size_t i = 0; i < command->n_items; i++) {
+        r->out->notify[i] = xstrdup(command->items[i]->string);
+    }
+}
+
 static void take_root(struct reading *r, const struct toml_node *root)
 {
     for (size_t i = 0; i < root->n_items; i++) {
         const struct toml_node *n = root->items[i];
-        if (strcmp(n->key, "serve") != 0) {
-            unknown(r, n, "[serve]");
+        static const struct {
+            const char *name;
+            void (*take)(struct reading *r, const struct toml_node *table);
+        } tables[] = {{"serve", take_serve}, {"http", take_http}, {"notify", take_notify}};
+        size_t t = 0;
+        while (t < ARRAY_LEN(tables) && strcmp(n->key, tables[t].name) != 0) {
+            t++;
+        }
+        if (t == ARRAY_LEN(tables)) {
+            unknown(r, n, "[serve], [http] or [notify]");
         } else if (n->kind != TOML_TABLE) {
-            fault(r, n, "serve: expected a table");
+            diag_add(r->diag, DIAG_ERROR, n->line, n->column, "%s: expected a table",
+                     tables[t].name);
         } else {
-            take_serve(r, n);
+            tables[t].take(r, n);
         }
     }
 }
@@ -187,7 +243,8 @@ int settings_read(const char *state, struct settings *out, struct err *err)
     }
     rc = parse(&text, path, state, out, err);
     if (rc == 0 && out->readers.n_groups == 0) {
-        settings_release(out); /* a folder without readers is not opened */
+        free(out->readers.folder); /* a folder without readers is not opened */
+        out->readers.folder = NULL;
     }
 out:
     strbuf_release(&text);
@@ -198,5 +255,9 @@ out:
 void settings_release(struct settings *s)
 {
     free(s->readers.folder);
+    for (size_t i = 0; s->notify != NULL && s->notify[i] != NULL; i++) {
+        free(s->notify[i]);
+    }
+    free(s->notify);
     *s = (struct settings){0};
 }

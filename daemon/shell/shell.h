@@ -36,6 +36,20 @@ struct unloaded {
     struct err why;
 };
 
+/* What happened while this daemon served, for /metrics. */
+struct shell_counters {
+    uint64_t attempts_started;
+    uint64_t attempts_ended[END_REASON_NR];
+    uint64_t event_bytes; /* of events.jsonl, read and posted */
+};
+
+struct http;
+struct page_control { /* of the live page (daemon/http), which nothing below it knows */
+    void *ctx;
+    /* Describes the page, after starting it or renewing its token where asked for. */
+    int (*ask)(void *ctx, bool start, bool new_token, cJSON **out, struct err *err);
+};
+
 struct shell {
     uv_loop_t loop;
     char *state;       /* absolute */
@@ -48,6 +62,9 @@ struct shell {
     struct executor *executors[EXECUTOR_NR];
     struct server *server;
     struct server_replies replies; /* of the server, for what is answered later */
+    struct http *http;             /* the live page; NULL: it is off */
+    struct page_control page;
+    struct shell_counters counters;
     struct settings settings;      /* serve.toml, as it was at the start */
     struct work_owner owner;       /* this state folder, as a program's [run] work names it */
     struct tenure_hold *tenure;    /* NULL: the state folder is not shared */
