@@ -8,19 +8,18 @@ Drives headless Chromium through its debugging pipe (Python's standard library a
 without PREREGD_LONG=1 or files to look at, and where there is no Chromium. PREREGD_PICTURES=FOLDER keeps the pictures.
 """
 
-import base64
-import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 
+from lib.browser import CONTRAST, Chromium, find_chromium
+
 SKIPPED = 77
 SCHEMES = ("light", "dark")
 WIDTHS = (1280, 390)
 PAPER_PX = 672  # 178 mm of A4 between its margins, in CSS pixels
-PIXELS_MAX = 16000  # of a picture's height
 
 # What is wrong with the page, as a list of sentences.
 LAYOUT = """(() => {
@@ -41,26 +40,6 @@ LAYOUT = """(() => {
       wrong.push(`${name(e)} leaves its figure`);
   }
   return wrong.slice(0, 8);
-})()"""
-
-CONTRAST = """(() => {
-  const wrong = [];
-  const parse = c => { const n = c.match(/[\\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
-  const light = c => { const l = c.slice(0, 3).map(v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * l[0] + 0.7152 * l[1] + 0.0722 * l[2]; };
-  const behind = e => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor);
-    if (c[3] > 0) return c; } return [255, 255, 255, 1]; };
-  for (const e of document.querySelectorAll('body *')) {
-    const own = [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim());
-    if (!own || ['STYLE', 'TITLE', 'title', 'desc'].includes(e.tagName)) continue;
-    const style = getComputedStyle(e), svg = e.closest('svg');
-    const ink = light(parse(svg ? style.fill : style.color));
-    const paper = light(behind(svg ? svg.parentElement : e));
-    if (svg && e.classList.contains('in-block')) continue; // stands on its block, not on the page
-    const ratio = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
-    if (ratio < 4.5) wrong.push(`"${e.textContent.trim().slice(0, 30)}" has contrast ${ratio.toFixed(2)}`);
-  }
-  return [...new Set(wrong)].slice(0, 8);
 })()"""
 
 STRUCTURE = """(() => {
@@ -87,93 +66,6 @@ STRUCTURE = """(() => {
     if (!document.getElementById(a.getAttribute('href').slice(1))) wrong.push(`${a.getAttribute('href')} leads nowhere`);
   return [...new Set(wrong)].slice(0, 8);
 })()"""
-
-
-class Chromium:
-    """One page of one browser, over --remote-debugging-pipe: messages end with a zero byte."""
-
-    def __init__(self, program, home):
-        to_browser, self.output = os.pipe()
-        self.input, from_browser = os.pipe()
-
-        def wire():
-            # The browser reads on 3 and writes on 4, whatever numbers the pipes have here.
-            first, second = os.dup(to_browser), os.dup(from_browser)
-            os.dup2(first, 3)
-            os.dup2(second, 4)
-
-        self.process = subprocess.Popen(
-            [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
-             "--disable-background-networking", f"--user-data-dir={home}", "--remote-debugging-pipe", "about:blank"],
-            preexec_fn=wire, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        os.close(to_browser)
-        os.close(from_browser)
-        self.n_sent = 0
-        self.pending = b""
-        self.session = None
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        self.call("Page.enable")
-
-    def close(self):
-        os.close(self.output)
-        os.close(self.input)
-        self.process.terminate()
-        self.process.wait(30)
-
-    def receive(self):
-        while b"\0" not in self.pending:
-            more = os.read(self.input, 1 << 20)
-            if not more:
-                raise RuntimeError("the browser went away")
-            self.pending += more
-        message, self.pending = self.pending.split(b"\0", 1)
-        return json.loads(message)
-
-    def call(self, method, **params):
-        self.n_sent += 1
-        message = {"id": self.n_sent, "method": method, "params": params}
-        if self.session:
-            message["sessionId"] = self.session
-        data = json.dumps(message).encode() + b"\0"
-        while data:
-            data = data[os.write(self.output, data):]
-        while True:
-            answer = self.receive()
-            if answer.get("id") == self.n_sent:
-                if "error" in answer:
-                    raise RuntimeError(f"{method}: {answer['error']}")
-                return answer["result"]
-
-    def open(self, path):
-        self.call("Page.navigate", url="file://" + path)
-        for _ in range(600):
-            if self.ask("document.readyState === 'complete' && location.protocol === 'file:'"):
-                return
-        raise RuntimeError(f"{path} does not load")
-
-    def ask(self, expression):
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
-        if "exceptionDetails" in answer:
-            raise RuntimeError(str(answer["exceptionDetails"]))
-        return answer["result"].get("value")
-
-    def show(self, width, scheme, media="screen"):
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-        self.call("Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": scheme}])
-
-    def picture(self, path):
-        height = min(int(self.ask("document.documentElement.scrollHeight")), PIXELS_MAX)
-        width = int(self.ask("document.documentElement.clientWidth"))
-        shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True,
-                         clip={"x": 0, "y": 0, "width": width, "height": height, "scale": 1})
-        with open(path, "wb") as f:
-            f.write(base64.b64decode(shot["data"]))
-
-    def print(self, path):
-        pdf = self.call("Page.printToPDF", preferCSSPageSize=True, printBackground=True)
-        with open(path, "wb") as f:
-            f.write(base64.b64decode(pdf["data"]))
 
 
 def first_page(pdf):
@@ -212,7 +104,7 @@ def look_at(browser, page, name, out):
 
 
 def main():
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    program = find_chromium()
     pages = [(f"page-{i}", os.path.abspath(p)) for i, p in enumerate(sys.argv[2:])]
     if os.environ.get("PREREGD_LONG") != "1" and not pages:
         print("skipped: pictures are looked at by ops/check --long (PREREGD_LONG=1)")

@@ -1,0 +1,94 @@
+// What several pages have: addresses, the head of a program's pages, notices, the bar of states, and things that are fetched.
+import { code, el, notice } from "/dom.mjs";
+import { bytes, count, pauseEnd, pauseWords, plural, programState, stateOf, STATES } from "/words.mjs";
+
+export const to = (...parts) => `#/${parts.map(encodeURIComponent).join("/")}`;
+
+/** Head of a program's pages: where one is, its name and state, the question, and its pages. */
+export function programHead(p, page, heading) {
+  const s = programState(p);
+  const tabs = [["overview", "Overview", to("program", p.id)], ["curves", "Curves", to("program", p.id, "curves")],
+    ["plan", "Plan", to("program", p.id, "plan")], ["verdict", "Verdict", to("program", p.id, "verdict")]];
+  return el("header.banner", { "data-key": "head", class: `banner ${s.tone}` },
+    el("p.eyebrow", null, el("a", { href: "#/" }, "Programs"), " / ", heading ? el("a", { href: to("program", p.id) }, p.name) : p.name, heading ? ` / ${heading}` : ""),
+    el("div.title", null, el("h1", null, heading ?? p.name), el(`span.pill.${s.tone}`, null, el("span", { "aria-hidden": "true" }, `${s.mark} `), s.word)),
+    el("p.question", null, p.question),
+    el("nav.tabs", { "aria-label": `Pages of ${p.name}` }, tabs.map(([name, words, href]) =>
+      el("a", { href, "aria-current": name === page ? "page" : null }, words))));
+}
+
+/** A bar of all tasks by state, with the same in words for those who do not see it. */
+export function stateBar(tasks) {
+  const total = tasks.planned || 1;
+  const shown = Object.keys(STATES).filter((name) => tasks[name] > 0);
+  const words = shown.map((name) => `${count(tasks[name])} ${stateOf(name).word}`).join(", ");
+  return el("div.statebar", { role: "img", "aria-label": words || "no tasks" },
+    shown.map((name) => el(`span.s-${stateOf(name).tone}`, { title: `${count(tasks[name])} ${stateOf(name).word}`, style: { flexGrow: tasks[name] / total } })));
+}
+
+/** What a reader must know about a program before anything else. */
+export function notices(p) {
+  const list = [];
+  if (p.state === "paused" || (p.paused_by && p.paused_by !== "cancel")) {
+    const [sentence, command] = pauseEnd(p);
+    list.push(notice("warn", el("b", null, `${capital(pauseWords(p.paused_by))}. `), p.paused_why ? `${p.paused_why}. ` : "", sentence, command ? [" ", code(command)] : null));
+  }
+  if (p.verdict?.kind === "void") {
+    list.push(notice("bad", el("b", null, "VOID: "), "a condition of validity does not hold, so the verdict binds nothing. ", el("a", { href: to("program", p.id, "verdict") }, "What failed")));
+  }
+  if (p.tasks.blocked > 0) {
+    const causes = Object.entries(p.causes ?? {}).map(([cause, n]) => `${count(n)} ${cause}`).join(", ");
+    list.push(notice("bad", el("b", null, `${plural(p.tasks.blocked, "task")} blocked`), causes ? ` (${causes}). ` : ". ",
+      p.verdict ? "" : ["They are not tried again by themselves. ", code(`preregctl explain -p ${p.id} TASK`), " says why, ", code(`preregctl retry -p ${p.id}`), " gives them fresh budgets."]));
+  }
+  if (p.history === "unverified") list.push(notice("bad", el("b", null, "Unverified history. "), p.history_why ?? "Rows of the journal were missing, cut off or changed."));
+  if (p.history === "checking") list.push(notice("warn", el("b", null, "Its journal is being checked. "), "Verdict and report wait for that. ", p.history_why ?? ""));
+  if (p.unblinded) list.push(notice("warn", el("b", null, "Unblinded early. "), "Its scores were opened before the verdict; the report says so."));
+  if (p.clock) list.push(notice("warn", p.clock));
+  if (p.report_why) list.push(notice("bad", el("b", null, "No report yet. "), p.report_why));
+  if (p.hashing) list.push(notice("quiet", `Reading the pinned files again before the verdict: ${bytes(p.hashing.done_bytes)} of ${bytes(p.hashing.total_bytes)}.`));
+  if (p.superseded_by?.length) list.push(notice("quiet", `Superseded by ${p.superseded_by.join(", ")}.`));
+  return list.map((n, i) => (n.dataset.key = `notice-${i}`, n));
+}
+
+export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+export function missing(id, live) {
+  if (live.removed) return [el("h1", null, "This program was removed"), el("p", null, el("a", { href: "#/" }, "All programs"))];
+  return [el("h1", null, "No such program"), el("p", null, "The daemon knows no program ", code(id), ". ", el("a", { href: "#/" }, "All programs"))];
+}
+
+/** Something that is fetched: once, or again while `every` ms have passed. value, error and whether it is sealed. */
+export class Fetched {
+  constructor(ctx, ask, every = 0) {
+    Object.assign(this, { ctx, ask, every, value: null, error: null, busy: false, at: 0 });
+  }
+
+  get sealed() {
+    return this.error?.name === "sealed";
+  }
+
+  async refresh(force = false) {
+    if (this.busy || this.ctx.live.state === "gone" || document.hidden) return;
+    if (!force && this.at > 0 && (this.every === 0 || Date.now() - this.at < this.every)) return;
+    this.busy = true;
+    this.at = Date.now();
+    try {
+      this.value = await this.ask();
+      this.error = null;
+    } catch (error) {
+      this.error = error;
+      if (!(error.status < 500)) this.at = Date.now() - this.every + 1000;
+    }
+    this.busy = false;
+    this.ctx.redraw();
+  }
+}
+
+export const sealedNotice = (what) => notice("seal", el("b", null, "Sealed until the verdict. "), `${what} are not shown before the whole plan has run, so that nobody can stop, retry or choose by them.`);
+
+/** "CELL/STAGE" -> [CELL, STAGE]; a check of an apparatus has no stage. */
+export function cut(task) {
+  const at = task.lastIndexOf("/");
+  return at < 0 ? [task, ""] : [task.slice(0, at), task.slice(at + 1)];
+}
