@@ -10,11 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/files/file.h"
-#include "base/json/json.h"
-#include "base/layout/attempt_name.h"
-#include "base/layout/layout.h"
 #include "base/xalloc.h"
+#include "truthtable/evidence/curve_events.h"
 
 /* the code point of the empty pattern; each dot is a bit below */
 #define BRAILLE 0x2800u
@@ -44,56 +41,23 @@ void curve_points_add(struct curve_points *c, double x, double y)
     c->n++;
 }
 
-/* Adds the point of one event line. The search for "point" avoids parsing the many other events. */
-static void take_line(struct curve_points *c, const char *line, size_t len, const char *name)
-{
-    struct err ignored;
-    cJSON *event = NULL;
-    const char *type = NULL;
-    const char *what = NULL;
-    double x = 0.0;
-    double y = 0.0;
-    if (memmem(line, len, "\"point\"", 7) == NULL || json_parse(line, len, &event, &ignored) != 0) {
-        return;
-    }
-    if (json_get_string(event, "type", &type, &ignored) == 0 && strcmp(type, "point") == 0 &&
-        json_get_string(event, "name", &what, &ignored) == 0 && strcmp(what, name) == 0 &&
-        json_get_number(event, "step", &x, &ignored) == 0 &&
-        json_get_number(event, "value", &y, &ignored) == 0 && isfinite(x) && isfinite(y) &&
-        x >= 0.0) {
-        curve_points_add(c, x, y);
-    }
-    cJSON_Delete(event);
-}
+struct wanted {
+    struct curve_points *points;
+    const char *name;
+};
 
-/* Only whole lines count: the last one may still be in the writing. */
-static void read_events(struct curve_points *c, const char *path, const char *name)
+static void take_point(void *ctx, const char *name, double x, double y)
 {
-    struct strbuf text = STRBUF_INIT;
-    struct err ignored;
-    if (file_read(path, LAYOUT_EVENTS_ALL_MAX, &text, &ignored) == 0) {
-        const char *end = text.buf + text.len;
-        const char *stop = NULL;
-        for (const char *at = text.buf; (stop = memchr(at, '\n', (size_t)(end - at))) != NULL;
-             at = stop + 1) {
-            take_line(c, at, (size_t)(stop - at), name);
-        }
+    const struct wanted *w = ctx;
+    if (x >= 0.0 && strcmp(name, w->name) == 0) {
+        curve_points_add(w->points, x, y);
     }
-    strbuf_release(&text);
 }
 
 void curve_points_read(struct curve_points *c, const char *task_folder, const char *name)
 {
-    struct name_list names = {0};
-    struct err ignored;
-    if (attempt_list(task_folder, &names, &ignored) == 0) {
-        for (size_t i = 0; i < names.n; i++) { /* a later attempt replaces what it repeats */
-            char *path = xasprintf("%s/%s/" LAYOUT_EVENTS, task_folder, names.names[i]);
-            read_events(c, path, name);
-            free(path);
-        }
-    }
-    name_list_release(&names);
+    struct wanted w = {.points = c, .name = name};
+    (void)curve_events_read_task(task_folder, take_point, &w); /* what cannot be read is not drawn */
 }
 
 void curve_frame_add(struct curve_frame *frame, const struct curve_points *c)

@@ -18,7 +18,7 @@ struct curve_points {
     size_t cap;
 };
 
-/* Appends the points of that name of every attempt in a task's folder; a resumed attempt repeats
+/* Appends the points of that name in a task's folder (curve_events.h); a resumed attempt repeats
  * the points after its checkpoint. Lines that are not points are skipped. */
 void curve_points_read(struct curve_points *c, const char *task_folder, const char *name);
 /* Appends a point; points at or after x are dropped first. */

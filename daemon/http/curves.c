@@ -1,18 +1,271 @@
-/* Answers about curves. */
+/*
+ * Curves for the page. The loop copies what the job needs to know of the plan; the job reads the
+ * points of the stage's tasks, and groups them.
+ *
+ * Grouping: the steps of an arm are its groups while there are no more of them than points were
+ * asked for, else equal stretches of all steps are. A group has the mean of its cells' means and
+ * the least and greatest value of any, so that thinning hides no excursion.
+ */
 #include "daemon/http/curves.h"
+
+#include <string.h>
+
+#include "base/json/json.h"
+#include "base/layout/layout.h"
+#include "base/xalloc.h"
+#include "daemon/answers/answer.h"
+#include "daemon/http/curve_groups.h"
+#include "truthtable/evidence/curve_events.h"
+
+#define POINTS        400
+#define METRICS_MAX   ((size_t)64)
+#define NAMED_TASKS   ((size_t)3) /* with points, of a stage: their names are the stage's */
+#define READ_MAX      ((size_t)4 << 20) /* points of a cell that are kept */
+
+struct curves_question {
+    char *folder; /* of the program */
+    char **stages; /* one, or all for a list */
+    bool *sealed;
+    size_t n_stages;
+    char *metric; /* NULL: a list of what there is */
+    size_t n_points;
+    bool with_cells;
+    struct {
+        char *name;
+        char *folder;
+        size_t arm;
+    } *cells;
+    size_t n_cells;
+    char **arms;
+    size_t n_arms;
+};
 
 bool curves_are_sealed(const struct hosted *h, size_t stage)
 {
     return program_stage_is_sealed(h->bundle->program, stage) && !h->status.unsealed &&
            !h->status.unblinded;
 }
-void curves_serve(struct request *r, const cJSON *params)
-{
-    (void)params;
-    reply_refuse(&r->reply, MHD_HTTP_NOT_FOUND, "not_found", "curves follow");
-    r->ready = true;
-}
+
 void curves_question_free(struct curves_question *q)
 {
-    (void)q;
+    if (q == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < q->n_stages; i++) {
+        free(q->stages[i]);
+    }
+    for (size_t i = 0; i < q->n_cells; i++) {
+        free(q->cells[i].name);
+        free(q->cells[i].folder);
+    }
+    for (size_t i = 0; i < q->n_arms; i++) {
+        free(q->arms[i]);
+    }
+    free(q->stages);
+    free(q->sealed);
+    free(q->cells);
+    free(q->arms);
+    free(q->folder);
+    free(q->metric);
+    free(q);
+}
+
+/* ---- a list of the metrics ---- */
+
+struct names {
+    char *items[METRICS_MAX];
+    size_t n;
+    bool any; /* the task had points */
+};
+
+static void take_name(void *ctx, const char *name, double x, double y)
+{
+    struct names *names = ctx;
+    (void)x;
+    (void)y;
+    names->any = true;
+    for (size_t i = 0; i < names->n; i++) {
+        if (strcmp(names->items[i], name) == 0) {
+            return;
+        }
+    }
+    if (names->n < METRICS_MAX) {
+        names->items[names->n++] = xstrdup(name);
+    }
+}
+
+static void list_stage(const struct curves_question *q, size_t stage, cJSON *list)
+{
+    struct names names = {.n = 0};
+    size_t n_tasks = 0;
+    for (size_t c = 0; c < q->n_cells && n_tasks < NAMED_TASKS; c++) {
+        char *task = layout_task(q->folder, q->cells[c].folder, q->stages[stage]);
+        names.any = false;
+        (void)curve_events_read_task(task, take_name, &names);
+        n_tasks += names.any;
+        free(task);
+    }
+    for (size_t i = 0; i < names.n; i++) {
+        cJSON *o = json_object();
+        json_put_string(o, "stage", q->stages[stage]);
+        json_put_string(o, "metric", names.items[i]);
+        json_put_null(o, "unit");
+        json_put_bool(o, "sealed", q->sealed[stage]);
+        json_push(list, o);
+        free(names.items[i]);
+    }
+}
+
+static int list_read(struct page_job *j, struct err *err)
+{
+    const struct curves_question *q = j->curves;
+    cJSON *o = json_object();
+    cJSON *list = json_array();
+    (void)err;
+    for (size_t s = 0; s < q->n_stages; s++) {
+        list_stage(q, s, list);
+    }
+    json_put(o, "metrics", list);
+    reply_json(&j->reply, o);
+    cJSON_Delete(o);
+    return 0;
+}
+
+/* ---- one metric ---- */
+
+struct wanted {
+    const char *metric;
+    struct curve_cell *cell;
+};
+
+static void take_point(void *ctx, const char *name, double x, double y)
+{
+    const struct wanted *w = ctx;
+    if (w->cell->n < READ_MAX && strcmp(name, w->metric) == 0) {
+        curve_cell_add(w->cell, x, y);
+    }
+}
+
+static int curves_read(struct page_job *j, struct err *err)
+{
+    const struct curves_question *q = j->curves;
+    struct curve_cell *cells = xcalloc(q->n_cells + 1, sizeof(*cells));
+    cJSON *o = json_object();
+    cJSON *arms = json_array();
+    cJSON *singles = json_array();
+    (void)err;
+    for (size_t c = 0; c < q->n_cells; c++) {
+        struct wanted w = {.metric = q->metric, .cell = &cells[c]};
+        char *task = layout_task(q->folder, q->cells[c].folder, q->stages[0]);
+        cells[c].arm = q->cells[c].arm;
+        (void)curve_events_read_task(task, take_point, &w);
+        free(task);
+    }
+    for (size_t a = 0; a < q->n_arms; a++) {
+        cJSON *arm = curve_arm_json(cells, q->n_cells, a, q->n_points);
+        if (arm != NULL) {
+            json_put_string(arm, "name", q->arms[a]);
+            json_push(arms, arm);
+        }
+    }
+    for (size_t c = 0; c < q->n_cells; c++) {
+        if (q->with_cells && cells[c].n > 0) {
+            cJSON *one = json_object();
+            json_put_string(one, "name", q->cells[c].name);
+            json_put_string(one, "arm", q->arms[q->cells[c].arm]);
+            json_put(one, "points", curve_cell_json(&cells[c], q->n_points));
+            json_push(singles, one);
+        }
+        curve_cell_release(&cells[c]);
+    }
+    json_put_string(o, "stage", q->stages[0]);
+    json_put_string(o, "metric", q->metric);
+    json_put_string(o, "x", "step");
+    json_put(o, "arms", arms);
+    json_put(o, "cells", singles);
+    reply_json(&j->reply, o);
+    cJSON_Delete(o);
+    free(cells);
+    return 0;
+}
+
+/* ---- the question ---- */
+
+/* stage: INDEX_NONE, all of them. */
+static struct curves_question *ask(const struct hosted *h, size_t stage)
+{
+    const struct plan_program *p = h->bundle->program;
+    struct curves_question *q = xcalloc(1, sizeof(*q));
+    q->folder = xstrdup(h->folder);
+    q->stages = xcalloc(p->n_stages, sizeof(*q->stages));
+    q->sealed = xcalloc(p->n_stages, sizeof(*q->sealed));
+    q->cells = xcalloc(p->n_cells, sizeof(*q->cells));
+    q->arms = xcalloc(p->n_conditions, sizeof(*q->arms));
+    for (size_t s = 0; s < p->n_stages; s++) {
+        if (stage == INDEX_NONE || s == stage) {
+            q->sealed[q->n_stages] = curves_are_sealed(h, s);
+            q->stages[q->n_stages++] = xstrdup(p->stages[s].name);
+        }
+    }
+    for (size_t c = 0; c < p->n_cells; c++) {
+        q->cells[c].name = xstrdup(p->cells[c].name);
+        q->cells[c].folder = xstrdup(p->cells[c].folder);
+        q->cells[c].arm = p->cells[c].condition;
+    }
+    for (size_t k = 0; k < p->n_conditions; k++) {
+        q->arms[k] = xstrdup(p->conditions[k].name);
+    }
+    q->n_cells = p->n_cells;
+    q->n_arms = p->n_conditions;
+    return q;
+}
+
+static int find_stage(const struct hosted *h, const cJSON *params, size_t *stage,
+                      const char **metric, struct err *err)
+{
+    const char *name = NULL;
+    *stage = INDEX_NONE;
+    *metric = NULL;
+    if (json_opt_string(params, "stage", &name, err) != 0 ||
+        json_opt_string(params, "metric", metric, err) != 0) {
+        return err->code;
+    }
+    if ((name == NULL) != (*metric == NULL)) {
+        return err_set(err, ERR_USAGE, "stage and metric belong together");
+    }
+    if (name != NULL && (*stage = program_find_stage(h->bundle->program, name)) == INDEX_NONE) {
+        return err_set(err, ERR_NOT_FOUND, "%.80s has no stage \"%.60s\"", h->id, name);
+    }
+    return 0;
+}
+
+void curves_serve(struct request *r, const cJSON *params)
+{
+    struct hosted *h = NULL;
+    struct err err;
+    size_t stage = INDEX_NONE;
+    const char *metric = NULL;
+    int64_t points = POINTS;
+    int64_t with_cells = 0;
+    int rc = answer_find_program(r->http->shell, params, &h, &err);
+    rc = rc == 0 ? find_stage(h, params, &stage, &metric, &err) : rc;
+    rc = rc == 0 ? json_opt_int(params, "points", 1, JSON_INT_MAX, &points, &err) : rc;
+    rc = rc == 0 ? json_opt_int(params, "cells", 0, 1, &with_cells, &err) : rc;
+    if (rc != 0) {
+        reply_error(&r->reply, &err);
+        r->ready = true;
+        return;
+    }
+    if (metric != NULL && curves_are_sealed(h, stage)) {
+        reply_refuse(&r->reply, MHD_HTTP_CONFLICT, "sealed",
+                     "sealed until the verdict: a counted measure reads this stage");
+        r->ready = true;
+        return;
+    }
+    struct page_job *j = page_job_new(metric == NULL ? list_read : curves_read);
+    j->curves = ask(h, stage);
+    j->curves->metric = metric == NULL ? NULL : xstrdup(metric);
+    j->curves->n_points = (size_t)points;
+    j->curves->with_cells = with_cells == 1;
+    page_job_start(r, j);
 }
