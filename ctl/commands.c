@@ -69,6 +69,13 @@ const struct ctl_command ctl_commands[] = {
      "The last lines of standard error and output of the newest attempt (or of --attempt N), at\n"
      "most --lines of each. --follow prints new output until the attempt ends.",
      CTL_JSON | CTL_PROGRAM | CTL_FOLLOW | CTL_LINES | CTL_HOST, 1, 1, cmd_logs},
+    {"open", "", "the live page: print its address, open it in a browser",
+     "Turns the page on if it is off. Where the session is remote it prints the tunnels to type, "
+     "where\n"
+     "there is a desktop it opens the page. The address has the token of this state folder: who "
+     "has it\n"
+     "may look. (docs/page.md)",
+     CTL_JSON | CTL_PAGE | CTL_HOST, 0, 0, cmd_open},
     {"curves", "[CELL…]", "draw the losses of trainings in the terminal",
      "A panel for each arm, its replicates over each other, from the points that workers report\n"
      "as \"loss\". CELL is a cell or the beginning of its name up to a comma (an arm). Losses\n"

@@ -50,6 +50,7 @@ enum ctl_option {
 #define CTL_CSV       (1U << 27) /* --csv */
 #define CTL_ITEMS     (1U << 28) /* --items, without a number */
 #define CTL_ROLE      (1U << 29) /* --role */
+#define CTL_PAGE      (1U << 30) /* --print, --new-token */
 
 /* The options of one call, borrowed from argv. NULL, 0 and false: not given. */
 struct ctl_options {
@@ -77,6 +78,8 @@ struct ctl_options {
     bool with_items;
     bool accept_failures; /* of resume */
     bool lose;            /* of remove: without a receipt */
+    bool print;           /* of open, as the next */
+    bool new_token;
     bool json;
     bool watch;
     bool follow;
@@ -134,6 +137,7 @@ int cmd_cells(const struct ctl_options *o, enum exit_code *code, struct err *err
 int cmd_explain(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_logs(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_lost(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_open(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_curves(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_programs(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_disk(const struct ctl_options *o, enum exit_code *code, struct err *err);

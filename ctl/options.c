@@ -52,6 +52,8 @@ enum {
     OPT_SLURM_WAIT,
     OPT_LOSE,
     OPT_CSV,
+    OPT_PRINT,
+    OPT_NEW_TOKEN,
 };
 
 /* One option, for parsing and for the help. */
@@ -118,6 +120,8 @@ static const struct option_row option_rows[] = {
      "stages may fail: never pause for that again"},
     {"yes-lose-it", OPT_LOSE, NULL, CTL_LOSE, "without a receipt: what is removed is lost"},
     {"csv", OPT_CSV, "FOLDER", CTL_CSV, "write its tables there instead: means.csv, records.csv"},
+    {"print", OPT_PRINT, NULL, CTL_PAGE, "only print the address: open no browser"},
+    {"new-token", OPT_NEW_TOKEN, NULL, CTL_PAGE, "another token from now on; every session ends"},
     {"all", 'a', NULL, CTL_ALL, "all of them"},
     {"host", OPT_HOST, "HOST", CTL_HOST, "run it on HOST, over ssh (default: $PREREGD_HOST)"},
     /* every command takes these */
@@ -231,6 +235,8 @@ static int apply(struct ctl_options *o, int value, const char *operand, struct e
     case OPT_FAILURES: o->accept_failures = true; return 0;
     case OPT_LOSE: o->lose = true; return 0;
     case OPT_CSV: o->csv = operand; return 0;
+    case OPT_PRINT: o->print = true; return 0;
+    case OPT_NEW_TOKEN: o->new_token = true; return 0;
     case OPT_HOST: return err_set(err, ERR_USAGE, "--host is written in full"); /* host_take() */
     default: return err_set(err, ERR_OTHER, "option %d is in no table", value);
     }
