@@ -1,5 +1,5 @@
 // One cell: its stages, why the chosen one is as it is, its attempts over time, the end of its log, its files.
-import { code, el, facts, table } from "/dom.mjs";
+import { code, el, facts, plain, table } from "/dom.mjs";
 import { capital, Fetched, missing, programHead, to } from "/parts.mjs";
 import { bytes, count, duration, number, percent, plural, stateOf, time } from "/words.mjs";
 
@@ -98,7 +98,7 @@ export class CellPage {
     const ended = (a) => (a.ended ? new Date(a.ended) : new Date());
     const how = (a) => (a.live ? el("b", null, "at work") : [a.cause ? a.cause.replaceAll("_", " ") : a.code === 0 ? "✓ done" : a.reason ?? "ended", a.signal ? `, signal ${a.signal}` : a.code ? `, exit ${a.code}` : "", a.detail ? el("span.sub", null, ` ${a.detail}`) : ""]);
     return el("section", { "data-key": "attempts" }, el("h2", null, "Attempts"), this.timeline(list),
-      table(plural(list.length, "attempt"), [{ title: "no", kind: "num" }, { title: "started" }, { title: "took", kind: "num" }, { title: "how it ended" }, { title: "went on from", kind: "num" }, { title: "where" }],
+      table(plural(list.length, "attempt"), [{ title: "no", kind: "num" }, { title: "started", kind: "time" }, { title: "took", kind: "num" }, { title: "how it ended" }, { title: "went on from", kind: "num" }, { title: "where" }],
         list.map((a) => [el("button.plain", { type: "button", "aria-pressed": String(a.no === this.attemptNo()), title: "Show its log", onclick: () => this.choose({ attempt: a.no }) }, count(a.no)), time(a.started), duration(ended(a) - new Date(a.started)), how(a),
           a.resumed_from === null ? "the start" : number(a.resumed_from), [a.node ?? a.executor ?? "here", a.gpus?.length ? ` · GPU ${a.gpus.map((g) => g?.index ?? "?").join(", ")}` : ""]]), { wide: true }));
   }
@@ -139,7 +139,7 @@ export class CellPage {
   fileSection() {
     const f = this.files.value;
     return el("section", { "data-key": "files" }, el("h2", null, "Files of the newest attempt"),
-      f === null ? el("p.quiet", null, this.files.error?.message ?? "Reading …") : table(f.folder, [{ title: "file" }, { title: "size", kind: "num" }, { title: "changed" }],
+      f === null ? el("p.quiet", null, this.files.error?.message ?? "Reading …") : table(f.folder, [{ title: "file" }, { title: "size", kind: "num" }, { title: "changed", kind: "time" }],
         f.files.map((x) => [code(x.path), bytes(x.bytes), time(x.modified)])));
   }
 
@@ -150,7 +150,7 @@ export class CellPage {
     const text = this.log.value ?? "";
     if (this.pre.shown === text) return;
     this.pre.shown = text;
-    this.pre.textContent = text;
+    this.pre.textContent = plain(text);
     if (this.follow) this.pre.scrollTop = this.pre.scrollHeight;
   }
 }

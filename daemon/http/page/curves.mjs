@@ -68,7 +68,7 @@ export class CurvesPage {
     if (curves.sealed) return [head, choice, el("div", { "data-key": "sealed" }, sealedNotice("Curves of this stage"))];
     if (curves.value === null) return [head, choice, el("p.quiet", { "data-key": "first" }, curves.error?.message ?? "Reading points …")];
     return [head, choice, el("div", { "data-own": "plot" }), el("div", { "data-own": "readout" }),
-      el("p.sub", { "data-key": "how" }, "Line: mean of the cells of an arm; band: their least and greatest. Drag to zoom, double-click to see all; with the keyboard ← → read, + − 0 zoom."),
+      el("p.sub", { "data-key": "how" }, "Line: mean of the cells of an arm; band (up to eight arms): their least and greatest. Drag to zoom, double-click to see all; with the keyboard ← → read, + − 0 zoom."),
       this.legend(curves.value, m)];
   }
 
@@ -105,13 +105,13 @@ export class CurvesPage {
   legend(value, m) {
     const last = (arm) => arm.points.at(-1) ?? [null, null, null, null, null];
     return el("section", { "data-key": "arms" }, el("h2", null, "Arms"), table(`${m.stage} ${m.metric}, last point of each arm`,
-      [{ title: "arm" }, { title: "step", kind: "num" }, { title: "mean", kind: "num" }, { title: "least", kind: "num" }, { title: "greatest", kind: "num" }, { title: "cells", kind: "num" }, { title: "shown" }],
+      [{ title: "arm" }, { title: "shown" }, ...["step", "mean", "least", "greatest", "cells"].map((title) => ({ title, kind: "num" }))],
       value.arms.map((arm, i) => {
         const [step, mean, low, high, n] = last(arm);
         const set = (group, on) => { if (on) group.add(arm.name); else group.delete(arm.name); this.ctx.redraw(); };
         const box = (words, checked, change) => el("label.box", null, el("input", { type: "checkbox", checked, onchange: (event) => change(event.target.checked) }), ` ${words}`);
-        return [[swatch(i), arm.name], number(step), number(mean), number(low), number(high), n === null ? "–" : `${count(n)} of ${count(arm.n_cells)}`,
-          [box("mean", !this.hidden.has(arm.name), (on) => set(this.hidden, !on)), box("cells", this.cells.has(arm.name), (on) => set(this.cells, on))]];
+        return [[swatch(i), arm.name], [box("mean", !this.hidden.has(arm.name), (on) => set(this.hidden, !on)), box("cells", this.cells.has(arm.name), (on) => set(this.cells, on))],
+          number(step), number(mean), number(low), number(high), n === null ? "–" : `${count(n)} of ${count(arm.n_cells)}`];
       }), { wide: true }));
   }
 

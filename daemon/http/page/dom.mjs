@@ -4,6 +4,10 @@
 const SVG = "http://www.w3.org/2000/svg";
 const HANDLERS = ["onclick", "onchange", "oninput", "onkeydown", "ontoggle"];
 
+/** Text as it is, with control characters and those that turn the direction of reading shown by their number, never obeyed. */
+export const plain = (text) => String(text).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+  (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
 /** el("td.num", {title}, "text", child, …): a falsy child is left out, an `on…` property is a handler, an attribute that is null,
  * undefined or false is not set. */
 export function el(what, props, ...children) {
@@ -22,7 +26,7 @@ function build(create, what, props, children) {
     if (HANDLERS.includes(key)) node[key] = value;
     else if (key === "style") Object.assign(node.style, value);
     else if (value === true) node.setAttribute(key, "");
-    else if (value !== null && value !== undefined && value !== false) node.setAttribute(key, value);
+    else if (value !== null && value !== undefined && value !== false) node.setAttribute(key, plain(value));
   }
   append(node, children);
   return node;
@@ -31,7 +35,7 @@ function build(create, what, props, children) {
 export function append(node, children) {
   for (const child of children.flat(3)) {
     if (child === null || child === undefined || child === false || child === "") continue;
-    node.append(child instanceof Node ? child : document.createTextNode(String(child)));
+    node.append(child instanceof Node ? child : document.createTextNode(plain(child)));
   }
 }
 
@@ -106,7 +110,7 @@ export function table(caption, columns, rows, options = {}) {
     el("thead", null, el("tr", null, columns.map((c) => el(`th.${c.kind ?? "text"}`, { scope: "col" }, c.title)))),
     el("tbody", null, rows.map((row) => el("tr", { class: row.tone }, columns.map((_, i) => cell(row, i))))));
   const words = typeof caption === "string" ? caption : caption.textContent;
-  return el(`div.scroll${options.wide ? ".wide" : ""}`, { role: "region", tabindex: "0", "aria-label": words }, made);
+  return el(`div.scroll${options.wide ? ".wide" : ""}${options.short ? ".short" : ""}`, { role: "region", tabindex: "0", "aria-label": words }, made);
 }
 
 /** Names and values: [name, value, tone?]; without a value the line is left out. */

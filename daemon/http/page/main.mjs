@@ -1,5 +1,5 @@
 // Starts the page: the token becomes a session, the address chooses a page, and what the daemon says is drawn once a frame.
-import { code, draw, el, notice } from "/dom.mjs";
+import { code, draw, el, notice, plain } from "/dom.mjs";
 import { Live } from "/live.mjs";
 import { duration, time } from "/words.mjs";
 import { pageFor } from "/views.mjs";
@@ -51,7 +51,7 @@ function drawNow() {
   const body = live.status === null ? [el("p.quiet", { "data-key": "first" }, live.state === "gone" ? "" : "Asking the daemon …")] : page.draw();
   draw(main, live.state === "gone" ? gone() : null, el("div", { "data-key": page.key }, body));
   if (live.status !== null) page.after?.(main);
-  const title = `${page.title()} · preregd`;
+  const title = plain(`${page.title()} · preregd`);
   if (document.title !== title) document.title = title;
 }
 
@@ -71,9 +71,17 @@ function route(event) {
   }
 }
 
+function decode(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 function show(event) {
   const [path, query] = location.hash.replace(/^#/, "").split("?");
-  const parts = path.split("/").filter(Boolean).map((part) => decodeURIComponent(part));
+  const parts = path.split("/").filter(Boolean).map(decode);
   const next = pageFor(parts, new URLSearchParams(query ?? ""), { live, redraw });
   if (page !== null && page.key === next.key && page.navigate) {
     page.navigate(next);

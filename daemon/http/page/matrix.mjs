@@ -1,6 +1,6 @@
 // Cells × stages. Only the rows in sight are in the document, whatever the number of cells; the table says how many there are
 // (aria-rowcount), and one cell of it is in the order of the keyboard, moved by the arrows.
-import { el } from "/dom.mjs";
+import { el, plain } from "/dom.mjs";
 import { count, duration, number, percent, stateOf, STATES } from "/words.mjs";
 
 const ROW = 32; // px, as page.css has it
@@ -83,7 +83,7 @@ export class Matrix {
     this.head.replaceChildren(el("th.name", { scope: "col", title: named }, named), ...stages.map((stage, s) => el("th", { scope: "col", title: stage },
       el("span.stage", null, stage), el("span.sub", null, `${count(bars[s].done ?? 0)} / ${count(cells.length)}`),
       el("span.statebar", { "aria-hidden": "true" }, Object.keys(STATES).filter((k) => bars[s][k]).map((k) => el(`span.s-${stateOf(k).tone}`, { style: { flexGrow: bars[s][k] } })))))) ;
-    this.grown.style.minWidth = `${9 + 4.6 * stages.length}rem`;
+    this.grown.style.minWidth = `${7.6 + 4.3 * stages.length}rem`;
   }
 
   /** Puts the rows in sight into the document, and takes the others out. */
@@ -128,10 +128,10 @@ export class Matrix {
     const name = tr.firstChild.firstChild;
     if (name.dataset.cell !== cell.name) {
       name.dataset.cell = cell.name;
-      name.title = cell.name;
+      name.title = plain(cell.name);
       name.href = this.address(cell.name, stages[0]);
-      name.setAttribute("aria-label", cell.name);
-      name.textContent = this.factors === null ? cell.name : cell.name.split(",").map((part) => part.slice(part.indexOf("=") + 1)).join(" · ");
+      name.setAttribute("aria-label", plain(cell.name));
+      name.textContent = plain(this.factors === null ? cell.name : cell.name.split(",").map((part) => part.slice(part.indexOf("=") + 1)).join(" · "));
     }
     this.reach(name, row, 0);
     for (let s = 0; s < stages.length; s++) this.drawTask(tr.children[s + 1], cell, s, row);
@@ -153,7 +153,7 @@ export class Matrix {
     a.children[1].textContent = shown.replaceAll("_", " ") + (task.attempts > 1 ? ` ×${task.attempts}` : "");
     a.children[2].style.width = task.state === "running" && share !== null ? `${share}%` : "0";
     const words = describe(task, word, share);
-    a.setAttribute("aria-label", `${this.grid.stages[s]} of ${cell.name}: ${words}`);
+    a.setAttribute("aria-label", plain(`${this.grid.stages[s]} of ${cell.name}: ${words}`));
     a.title = words;
   }
 

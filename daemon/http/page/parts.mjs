@@ -12,7 +12,7 @@ export function programHead(p, page, heading) {
   return el("header.banner", { "data-key": "head", class: `banner ${s.tone}` },
     el("p.eyebrow", null, el("a", { href: "#/" }, "Programs"), " / ", heading ? el("a", { href: to("program", p.id) }, p.name) : p.name, heading ? ` / ${heading}` : ""),
     el("div.title", null, el("h1", null, heading ?? p.name), el(`span.pill.${s.tone}`, null, el("span", { "aria-hidden": "true" }, `${s.mark} `), s.word)),
-    el("p.question", null, p.question),
+    heading && page !== "verdict" ? null : el("p.question", null, p.question),
     el("nav.tabs", { "aria-label": `Pages of ${p.name}` }, tabs.map(([name, words, href]) =>
       el("a", { href, "aria-current": name === page ? "page" : null }, words))));
 }
@@ -31,14 +31,14 @@ export function notices(p) {
   const list = [];
   if (p.state === "paused" || (p.paused_by && p.paused_by !== "cancel")) {
     const [sentence, command] = pauseEnd(p);
-    list.push(notice("warn", el("b", null, `${capital(pauseWords(p.paused_by))}. `), p.paused_why ? `${p.paused_why}. ` : "", sentence, command ? [" ", code(command)] : null));
+    list.push(notice("warn", el("b", null, `${capital(pauseWords(p.paused_by))}. `), p.paused_why ? `${capital(p.paused_why)}. ` : "", sentence, command ? [" ", code(command)] : null));
   }
   if (p.verdict?.kind === "void") {
     list.push(notice("bad", el("b", null, "VOID: "), "a condition of validity does not hold, so the verdict binds nothing. ", el("a", { href: to("program", p.id, "verdict") }, "What failed")));
   }
   if (p.tasks.blocked > 0) {
     const causes = Object.entries(p.causes ?? {}).map(([cause, n]) => `${count(n)} ${cause}`).join(", ");
-    list.push(notice("bad", el("b", null, `${plural(p.tasks.blocked, "task")} blocked`), causes ? ` (${causes}). ` : ". ",
+    list.push(notice("bad", el("b", null, `${plural(p.tasks.blocked, "task")} blocked${p.tasks.never_run ? `, ${count(p.tasks.never_run)} never run` : ""}`), causes ? ` (${causes}). ` : ". ",
       p.verdict ? "" : ["They are not tried again by themselves. ", code(`preregctl explain -p ${p.id} TASK`), " says why, ", code(`preregctl retry -p ${p.id}`), " gives them fresh budgets."]));
   }
   if (p.history === "unverified") list.push(notice("bad", el("b", null, "Unverified history. "), p.history_why ?? "Rows of the journal were missing, cut off or changed."));

@@ -3,6 +3,7 @@
 import { el, svg } from "/dom.mjs";
 import { number } from "/words.mjs";
 
+const BANDS = 8; // with more arms bands only hide the lines
 const MARGIN = { top: 12, right: 14, bottom: 40, left: 58 };
 
 export class Plot {
@@ -114,7 +115,7 @@ export class Plot {
     this.canvas.setAttribute("width", w);
     this.canvas.setAttribute("height", h);
     const axes = [];
-    for (const v of ticks(this.y, this.log.y, 5)) {
+    for (const v of ticks(this.y, this.log.y, 6)) {
       const y = this.atY(v);
       axes.push(svg("line.grid", { x1: MARGIN.left, x2: w - MARGIN.right, y1: y, y2: y }), svg("text.tick", { x: MARGIN.left - 8, y: y + 4, "text-anchor": "end" }, label(v)));
     }
@@ -124,7 +125,8 @@ export class Plot {
     }
     axes.push(svg("line.axis", { x1: MARGIN.left, x2: w - MARGIN.right, y1: h - MARGIN.bottom, y2: h - MARGIN.bottom }),
       svg("text.axis-title", { x: (MARGIN.left + w - MARGIN.right) / 2, y: h - 4, "text-anchor": "middle" }, this.words?.x ?? "step"));
-    const bands = this.lines.filter((l) => !l.thin).map((l) => svg(`path.spread.${l.look.split(" ").join(".")}`, { d: this.band(l.points) }));
+    const means = this.lines.filter((l) => !l.thin);
+    const bands = means.length > BANDS ? [] : means.map((l) => svg(`path.spread.${l.look.split(" ").join(".")}`, { d: this.band(l.points) }));
     const curves = this.lines.map((l) => svg(`g.${l.look.split(" ").join(".")}`, null, svg(`path.curve.${l.thin ? "thin" : "strong"}`, { d: this.path(l.points) })));
     const clip = svg("clipPath", { id: "plot-clip" }, svg("rect", { x: MARGIN.left, y: MARGIN.top - 4, width: w - MARGIN.left - MARGIN.right, height: h - MARGIN.top - MARGIN.bottom + 8 }));
     this.over = svg("g.over");

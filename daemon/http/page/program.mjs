@@ -84,13 +84,13 @@ export class ProgramPage {
 
   waits(p) {
     if (p.verdict) return null;
-    const rows = p.not_running.map((w) => [count(w.tasks), capital(waitWords(w.why))]);
+    const rows = p.not_running.map((w) => [waitWords(w.why), count(w.tasks)]);
     const more = [p.behind ? `Program ${p.behind} has a higher priority and is served first.` : null, p.gpus_why,
       ...p.elsewhere.map((e) => `${plural(e.attempts, "attempt")} in ${capital(e.executor)}: ${e.state}`),
       ...p.gpus.map((g) => `GPU ${g.index ?? g.uuid}${g.model ? ` (${g.model})` : ""}: ${g.tasks.join(", ")}`)].filter(Boolean);
     if (rows.length === 0 && more.length === 0) return null;
     return el("section", { "data-key": "waits" }, el("h2", null, "What waits, and why"),
-      rows.length ? table("Tasks that could run but for this", [{ title: "tasks", kind: "num" }, { title: "they" }], rows.map(([n, why]) => [n, why.toLowerCase()])) : null,
+      rows.length ? table("Tasks that are not at work", [{ title: "they" }, { title: "tasks", kind: "num" }], rows, { short: true }) : null,
       more.map((text) => notice("quiet", text)));
   }
 

@@ -131,7 +131,7 @@ class MachinePage {
   holders(list) {
     if (list.length === 0) return el("p.quiet", null, "No attempt is at work.");
     return table("Attempts at work, and what they were given", [{ title: "task" }, { title: "program" }, { title: "attempt", kind: "num" }, { title: "slots", kind: "num" },
-      { title: "memory", kind: "num" }, { title: "GPUs" }, { title: "where" }, { title: "since" }],
+      { title: "memory", kind: "num" }, { title: "GPUs" }, { title: "where" }, { title: "since", kind: "time" }],
     list.map((h) => {
       const [cell, stage] = cut(h.task);
       return [el("a", { href: to("program", h.program, "cell", cell, stage) }, h.task), h.program, count(h.attempt), count(h.slots), h.memory_bytes ? bytes(h.memory_bytes) : "–",
@@ -157,6 +157,7 @@ class PlanPage {
   constructor(ctx, id) {
     Object.assign(this, { ctx, key: `plan/${id}`, site: "programs", program: id });
     this.plan = new Fetched(ctx, () => ctx.live.json("/api/plan", { program: id }));
+    this.verdict = new Fetched(ctx, () => ctx.live.json("/api/verdict", { program: id }));
   }
 
   open() {
@@ -171,6 +172,8 @@ class PlanPage {
     const p = this.ctx.live.summary(this.program);
     if (p === null) return el("div.text", null, missing(this.program, this.ctx.live));
     this.plan.refresh();
+    if (p.verdict) this.verdict.refresh();
+    const fired = this.verdict.value?.verdict?.rows_fired ?? []; // counted from 1
     const head = programHead(p, "plan", "Plan");
     const plan = this.plan.value;
     if (plan === null) return [head, el("p.quiet", { "data-key": "first" }, this.plan.error?.message ?? "Reading the plan …")];
@@ -186,9 +189,9 @@ class PlanPage {
       el("h2", null, "Truth table"),
       plan.table.inputs?.length ? table("Inputs, and when each has which level", [{ title: "input" }, { title: "level" }, { title: "condition" }],
         plan.table.inputs.flatMap((input) => input.levels.map((l, i) => [i === 0 ? input.name : el("span.hidden", null, input.name), l.name, code(l.text)]))) : null,
-      table(`Rows: the first that fits decides${plan.table.n_rows > plan.table.rows.length ? ` (${count(plan.table.rows.length)} of ${count(plan.table.n_rows)} are shown)` : ""}`,
+      table(`Rows: every combination of levels has one outcome${plan.table.n_rows > plan.table.rows.length ? ` (${count(plan.table.rows.length)} of ${count(plan.table.n_rows)} are shown)` : ""}`,
         [{ title: "row", kind: "num" }, ...plan.table.columns.map((title) => ({ title })), { title: "outcome" }],
-        plan.table.rows.map((r, i) => Object.assign([count(i + 1), ...r.cells, el("b", null, r.outcome)], { tone: p.verdict?.kind === "bound" && r.outcome === p.verdict.outcome ? "lit" : undefined }))),
+        plan.table.rows.map((r, i) => Object.assign([count(i + 1), ...r.cells, el("b", null, r.outcome)], { tone: fired.includes(i + 1) ? "lit" : undefined }))),
       table("Outcomes, with how probable they were held to be", [{ title: "outcome" }, { title: "prior", kind: "num" }, { title: "meaning" }],
         plan.outcomes.map((o) => [o.name, o.prior === null ? "–" : number(o.prior), o.text])),
       el("h2", null, "Gates"), named("What a score must clear, and what must hold for a verdict", plan.gates, "gate", "rule"),
