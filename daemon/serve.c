@@ -84,9 +84,10 @@ static int on_page(void *ctx, bool start, bool new_token, cJSON **out, struct er
     struct shell *sh = ctx;
     const bool off = !http_is_open(sh->http);
     if (off && !start) {
-        return err_set(err, ERR_NOT_FOUND,
-                       "the page is off: `preregctl open` turns it on, as do `preregd serve --http` "
-                       "and [http] of serve.toml");
+        return err_set(
+            err, ERR_NOT_FOUND,
+            "the page is off: `preregctl open` turns it on, as do `preregd serve --http` "
+            "and [http] of serve.toml");
     }
     if (off && sh->stopping) {
         return err_set(err, ERR_NO_DAEMON, "preregd is stopping");
@@ -513,8 +514,8 @@ static int open_all(struct shell *sh, const struct serve_options *options,
     struct server_handler handler = answer_handler(sh);
     handler.stop = on_stop_request;
     rc = server_open(&sh->loop, sh->local, &handler, &sh->server, err);
-    sh->replies = (struct server_replies){
-        .ctx = sh, .answer = answer_deferred, .note_change = note_change};
+    sh->replies =
+        (struct server_replies){.ctx = sh, .answer = answer_deferred, .note_change = note_change};
     sh->page = (struct page_control){.ctx = sh, .ask = on_page};
     if (rc != 0 || (rc = settings_read(sh->state, &sh->settings, err)) != 0) {
         return rc;

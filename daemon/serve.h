@@ -10,8 +10,9 @@
 struct serve_options {
     const char *state;    /* absolute; created when absent */
     const char *database; /* a local folder for a state folder that hosts share; NULL: not said */
-    const struct loopback_address *http; /* the live page is on, there; NULL: as serve.toml has it */
-    bool take_over;       /* a person wants it, though the last daemon is not provably gone */
+    const struct loopback_address
+        *http;      /* the live page is on, there; NULL: as serve.toml has it */
+    bool take_over; /* a person wants it, though the last daemon is not provably gone */
     bool (*confirm)(const char *question); /* asks that person; or NULL */
 };
 

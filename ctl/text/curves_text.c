@@ -57,7 +57,8 @@ static void take_point(void *ctx, const char *name, double x, double y)
 void curve_points_read(struct curve_points *c, const char *task_folder, const char *name)
 {
     struct wanted w = {.points = c, .name = name};
-    (void)curve_events_read_task(task_folder, take_point, &w); /* what cannot be read is not drawn */
+    (void)curve_events_read_task(task_folder, take_point,
+                                 &w); /* what cannot be read is not drawn */
 }
 
 void curve_frame_add(struct curve_frame *frame, const struct curve_points *c)

@@ -105,10 +105,10 @@ static cJSON *group(const struct point *points, size_t n, size_t n_cells, size_t
     const double last = points[n - 1].x;
     size_t from = 0;
     for (size_t i = 1; i <= n; i++) {
-        const bool ends = i == n ||
-                          (by_step ? points[i].x != points[from].x
-                                   : stretch_of(points[i].x, first, last, n_points) !=
-                                         stretch_of(points[from].x, first, last, n_points));
+        const bool ends =
+            i == n || (by_step ? points[i].x != points[from].x
+                               : stretch_of(points[i].x, first, last, n_points) !=
+                                     stretch_of(points[from].x, first, last, n_points));
         if (ends) {
             push_group(list, points + from, i - from, sums, counts);
             from = i;

@@ -17,13 +17,13 @@
 #include "daemon/http/curve_groups.h"
 #include "truthtable/evidence/curve_events.h"
 
-#define POINTS        400
-#define METRICS_MAX   ((size_t)64)
-#define NAMED_TASKS   ((size_t)3) /* with points, of a stage: their names are the stage's */
-#define READ_MAX      ((size_t)4 << 20) /* points of a cell that are kept */
+#define POINTS      400
+#define METRICS_MAX ((size_t)64)
+#define NAMED_TASKS ((size_t)3)       /* with points, of a stage: their names are the stage's */
+#define READ_MAX    ((size_t)4 << 20) /* points of a cell that are kept */
 
 struct curves_question {
-    char *folder; /* of the program */
+    char *folder;  /* of the program */
     char **stages; /* one, or all for a list */
     bool *sealed;
     size_t n_stages;
@@ -34,7 +34,7 @@ struct curves_question {
         char *name;
         char *folder;
         size_t arm;
-    } *cells;
+    } * cells;
     size_t n_cells;
     char **arms;
     size_t n_arms;

@@ -48,8 +48,9 @@ static const cJSON *find_attempt(struct request *r, const cJSON *params, int64_t
             return a;
         }
     }
-    (void)err_set(err, ERR_NOT_FOUND, no == 0 ? "the task has had no attempt yet"
-                                              : "the task has no attempt of that number");
+    (void)err_set(err, ERR_NOT_FOUND,
+                  no == 0 ? "the task has had no attempt yet"
+                          : "the task has no attempt of that number");
     return NULL;
 }
 
@@ -59,8 +60,8 @@ static bool is_sealed(const struct hosted *h, uint32_t task)
     return !hosted_is_check(h, task) && curves_are_sealed(h, hosted_stage(h, task));
 }
 
-static int find_task(const struct request *r, const cJSON *params, struct hosted **h, uint32_t *task,
-                     struct err *err)
+static int find_task(const struct request *r, const cJSON *params, struct hosted **h,
+                     uint32_t *task, struct err *err)
 {
     const char *name = NULL;
     if (answer_find_program(r->http->shell, params, h, err) != 0 ||

@@ -29,7 +29,7 @@ struct page_job {
     char *name;
     char *path;
     int64_t bytes;
-    bool sealed;             /* of events: scores are left out */
+    bool sealed; /* of events: scores are left out */
     struct curves_question *curves;
     struct reply reply;
     int rc;

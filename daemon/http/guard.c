@@ -40,7 +40,8 @@ static bool is_localhost(const char *name)
 
 bool guard_host_is_local(const char *host)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-";
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-";
     if (strncmp(host, "[::1]", 5) == 0) {
         return is_port(host + 5);
     }

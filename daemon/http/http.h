@@ -30,19 +30,21 @@
 
 struct http;
 
-/* Numbers of requests, in the place of a connection's: those of the RPC's socket never get there. */
+/* Numbers of requests, in the place of a connection's: those of the RPC's socket never get there.
+ */
 #define HTTP_ID_BASE (UINT64_C(1) << 63)
 
 /* Listens at the address, which may have port 0: then the port of the last time is tried first; and
  * at http.sock in the folder of the RPC's socket. `handler` is copied. *out is set also on error:
  * close and free it. One that is closed may be in *out: it is freed with the new one. */
-int http_open(struct shell *sh, const struct server_handler *handler, const struct loopback_address *at,
-              struct http **out, struct err *err) MUST_CHECK;
+int http_open(struct shell *sh, const struct server_handler *handler,
+              const struct loopback_address *at, struct http **out, struct err *err) MUST_CHECK;
 bool http_is_open(const struct http *h); /* NULL: false */
 void http_close(struct http *h);         /* NULL is fine; idempotent */
-void http_free(struct http *h);  /* after the loop has run dry; NULL is fine */
+void http_free(struct http *h);          /* after the loop has run dry; NULL is fine */
 
-/* NULL is fine. A program's rows were committed: streams get what changed within a quarter of a second. */
+/* NULL is fine. A program's rows were committed: streams get what changed within a quarter of a
+ * second. */
 void http_note_change(struct http *h);
 /* Answers a request of this room that the handler deferred; one that is gone is ignored. */
 void http_answer(struct http *h, uint64_t id, const cJSON *result, const struct err *why);

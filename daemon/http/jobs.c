@@ -100,8 +100,8 @@ static void add_plain(struct strbuf *out, const char *text, size_t len)
     for (size_t i = 0; i < len;) {
         uint32_t cp = 0;
         const size_t n = text_utf8_next(text + i, len - i, &cp);
-        const bool kept = n > 0 && (cp == '\n' || cp == '\t' || (cp >= 0x20 && cp != 0x7f &&
-                                                                 (cp < 0x80 || cp >= 0xa0)));
+        const bool kept = n > 0 && (cp == '\n' || cp == '\t' ||
+                                    (cp >= 0x20 && cp != 0x7f && (cp < 0x80 || cp >= 0xa0)));
         if (kept) {
             strbuf_add(out, text + i, n);
         } else {

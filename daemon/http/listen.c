@@ -125,8 +125,9 @@ static bool port_is_free(const char *host, int port)
     (void)uv_ip4_addr(is_v6 ? "127.0.0.1" : host, port, &v4);
     (void)uv_ip6_addr("::1", port, &v6);
     bool is_free = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0;
-    is_free = is_free && (is_v6 ? bind(fd, (struct sockaddr *)&v6, sizeof(v6))
-                                : bind(fd, (struct sockaddr *)&v4, sizeof(v4))) == 0 &&
+    is_free = is_free &&
+              (is_v6 ? bind(fd, (struct sockaddr *)&v6, sizeof(v6))
+                     : bind(fd, (struct sockaddr *)&v4, sizeof(v4))) == 0 &&
               listen(fd, 1) == 0;
     if (fd >= 0) {
         (void)close(fd);

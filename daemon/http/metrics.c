@@ -149,8 +149,7 @@ static void write_machine(struct strbuf *out, const struct shell *sh)
                    "Free bytes of the state folder's file system.",
                    (double)disk_free_bytes(sh->state));
     metrics_single(out, "preregd_disk_bytes", "gauge",
-                   "All bytes of the state folder's file system.",
-                   (double)machine_disk_bytes(sh));
+                   "All bytes of the state folder's file system.", (double)machine_disk_bytes(sh));
 }
 
 /* ---- this daemon ---- */
@@ -175,10 +174,10 @@ static void write_daemon(struct strbuf *out, const struct http *h)
     metrics_head(out, "preregd_attempts_ended_total", "counter",
                  "Attempts that ended while this daemon served, by reason.");
     for (int r = 0; r < END_REASON_NR; r++) {
-        metrics_value(out, "preregd_attempts_ended_total",
-                      (struct metrics_label[]){{"reason", end_reason_name((enum end_reason)r)},
-                                               {NULL, NULL}},
-                      (double)sh->counters.attempts_ended[r]);
+        metrics_value(
+            out, "preregd_attempts_ended_total",
+            (struct metrics_label[]){{"reason", end_reason_name((enum end_reason)r)}, {NULL, NULL}},
+            (double)sh->counters.attempts_ended[r]);
     }
     metrics_single(out, "preregd_event_bytes_total", "counter",
                    "Bytes of workers' events taken in.", (double)sh->counters.event_bytes);

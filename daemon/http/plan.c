@@ -83,10 +83,10 @@ static void put_gates(cJSON *o, const struct plan_program *p)
     for (size_t c = 0; c < p->n_counters; c++) {
         const struct counter *counter = &p->counters[c];
         strbuf_clear(&text);
-        strbuf_addf(&text, "counts the measures of %s%s%s",
-                    p->contrasts[counter->contrast].name,
-                    counter->clears == CLEARS_EVERY_CELL ? " that clear their floor in every cell"
-                                                         : " whose arms clear their floor on average",
+        strbuf_addf(&text, "counts the measures of %s%s%s", p->contrasts[counter->contrast].name,
+                    counter->clears == CLEARS_EVERY_CELL
+                        ? " that clear their floor in every cell"
+                        : " whose arms clear their floor on average",
                     counter->binds ? "; binds" : "");
         json_push(list, named(counter->name, text.buf));
     }

@@ -128,8 +128,7 @@ void reply_put_headers(const struct request *r, struct MHD_Response *response)
 static struct MHD_Response *make_response(struct reply *p)
 {
     if (p->fd >= 0) {
-        struct MHD_Response *response =
-            MHD_create_response_from_fd64((uint64_t)p->fd_bytes, p->fd);
+        struct MHD_Response *response = MHD_create_response_from_fd64((uint64_t)p->fd_bytes, p->fd);
         p->fd = response != NULL ? -1 : p->fd; /* it closes it */
         return response;
     }
@@ -150,8 +149,7 @@ enum MHD_Result reply_queue(struct request *r)
         return MHD_NO;
     }
     reply_put_headers(r, response);
-    const enum MHD_Result result =
-        MHD_queue_response(r->connection, r->reply.status, response);
+    const enum MHD_Result result = MHD_queue_response(r->connection, r->reply.status, response);
     MHD_destroy_response(response);
     return result;
 }

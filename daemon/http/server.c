@@ -111,7 +111,8 @@ bool http_make_room(struct http *h)
         return true;
     }
     for (struct link *l = h->links; l != NULL; l = l->next) {
-        if (!l->in_request && !l->shut && (oldest == NULL || l->waits_since <= oldest->waits_since)) {
+        if (!l->in_request && !l->shut &&
+            (oldest == NULL || l->waits_since <= oldest->waits_since)) {
             oldest = l;
         }
     }
@@ -225,13 +226,13 @@ static enum MHD_Result begin(struct request *r, const char *method)
                      "the header block is larger than 16 KiB");
         return reply_queue(r);
     }
-    const char *length = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND,
-                                                     MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const char *length =
+        MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
     if ((length != NULL && strcmp(length, "0") != 0) ||
         MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND,
                                     MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL) {
-        const bool reads = strcmp(method, MHD_HTTP_METHOD_GET) == 0 ||
-                           strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
+        const bool reads =
+            strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
         reply_refuse(&r->reply, reads ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_METHOD_NOT_ALLOWED, "usage",
                      "a request with a body: the page is read-only");
         return reply_queue(r);
@@ -239,9 +240,12 @@ static enum MHD_Result begin(struct request *r, const char *method)
     return MHD_YES;
 }
 
-static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
-                                  const char *method, const char *version, const char *upload,
-                                  size_t *upload_size, void **context)
+/* What MHD_AccessHandlerCallback is called with; the list is libmicrohttpd's. */
+#define ACCESS_PARAMETERS                                                                          \
+    void *cls, struct MHD_Connection *connection, const char *url, const char *method,             \
+        const char *version, const char *upload, size_t *upload_size, void **context
+
+static enum MHD_Result on_request(ACCESS_PARAMETERS)
 {
     struct http *h = cls;
     struct request *r = *context;
@@ -304,8 +308,8 @@ static void on_mhd_log(void *cls, const char *format, va_list args)
 
 static int start_mhd(struct http *h, struct err *err)
 {
-    const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
-                           MHD_USE_ERROR_LOG;
+    const unsigned flags =
+        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
     h->mhd = MHD_start_daemon(
         flags, 0, NULL, NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)(2 * HTTP_LINKS_MAX), MHD_OPTION_CONNECTION_TIMEOUT,
@@ -329,8 +333,8 @@ static void open_handles(struct http *h)
     (void)uv_timer_start(&h->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
 }
 
-int http_open(struct shell *sh, const struct server_handler *handler, const struct loopback_address *at,
-              struct http **out, struct err *err)
+int http_open(struct shell *sh, const struct server_handler *handler,
+              const struct loopback_address *at, struct http **out, struct err *err)
 {
     struct http *h = xcalloc(1, sizeof(*h));
     assert(!http_is_open(*out));

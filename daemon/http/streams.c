@@ -31,10 +31,10 @@ struct subscriber {
     bool wants_full;
     bool asleep; /* suspended */
     bool ended;
-    bool beat;             /* a comment is due */
-    char head[64];         /* sent before `now`: its number */
+    bool beat;               /* a comment is due */
+    char head[64];           /* sent before `now`: its number */
     struct shared_text *now; /* being sent; NULL: none */
-    size_t at;             /* of head and now together */
+    size_t at;               /* of head and now together */
 };
 
 struct streams {
@@ -335,6 +335,8 @@ enum MHD_Result streams_queue(struct subscriber *sub)
     r->reply.status = MHD_HTTP_OK;
     r->reply.type = "text/event-stream; charset=utf-8";
     reply_put_headers(r, response);
+    /* the end of a stream is the end of its connection: the tab opens another one */
+    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     const enum MHD_Result result = MHD_queue_response(r->connection, MHD_HTTP_OK, response);
     MHD_destroy_response(response);
     return result;

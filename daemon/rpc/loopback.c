@@ -41,11 +41,12 @@ int loopback_parse(const char *text, struct loopback_address *out, struct err *e
         memcpy(out->host, text, n);
     }
     if (port < 0 || (!v6 && !loopback_is_v4(out->host))) {
-        return err_set(err, ERR_USAGE,
-                       "\"%.60s\": expected a loopback address and a port, such as 127.0.0.1:0 (0: "
-                       "any free port) or [::1]:8080; from another machine use `ssh -L` (`preregctl "
-                       "open` prints it)",
-                       text);
+        return err_set(
+            err, ERR_USAGE,
+            "\"%.60s\": expected a loopback address and a port, such as 127.0.0.1:0 (0: "
+            "any free port) or [::1]:8080; from another machine use `ssh -L` (`preregctl "
+            "open` prints it)",
+            text);
     }
     return 0;
 }

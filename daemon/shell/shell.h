@@ -65,9 +65,9 @@ struct shell {
     struct http *http;             /* the live page; NULL: it is off */
     struct page_control page;
     struct shell_counters counters;
-    struct settings settings;      /* serve.toml, as it was at the start */
-    struct work_owner owner;       /* this state folder, as a program's [run] work names it */
-    struct tenure_hold *tenure;    /* NULL: the state folder is not shared */
+    struct settings settings;   /* serve.toml, as it was at the start */
+    struct work_owner owner;    /* this state folder, as a program's [run] work names it */
+    struct tenure_hold *tenure; /* NULL: the state folder is not shared */
     const char *taken_over;   /* likewise: from whom that had not stopped, and the proof; or NULL */
     bool moved;               /* likewise: the daemon before this one served on another host */
     struct hosted **programs; /* by number; NULL where there is none */

@@ -1,0 +1,88 @@
+/* The stream's ring and the groups of curves. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json/json.h"
+#include "daemon/http/curve_groups.h"
+#include "daemon/http/ring.h"
+#include "tests/unit/check.h"
+
+static struct shared_text *text_of(size_t len)
+{
+    struct strbuf sb = STRBUF_INIT;
+    for (size_t i = 0; i < len; i++) {
+        strbuf_addc(&sb, 'x');
+    }
+    return shared_text_make(&sb);
+}
+
+/* The oldest are dropped by number and by bytes; who is below the floor starts again. */
+static void test_ring(void **state)
+{
+    (void)state;
+    struct ring r;
+    uint64_t no = 0;
+    ring_init(&r, 10);
+    assert_true(ring_reaches(&r, 10));
+    assert_false(ring_reaches(&r, 9));
+    assert_null(ring_next(&r, 10, &no));
+    for (uint64_t i = 0; i < RING_MESSAGES_MAX + 3; i++) {
+        ring_push(&r, 11 + 2 * i, text_of(1 + i));
+    }
+    assert_int_equal(r.n, RING_MESSAGES_MAX);
+    assert_int_equal(r.floor, 15);
+    assert_false(ring_reaches(&r, 14));
+    assert_int_equal(ring_next(&r, 15, &no)->len, 4);
+    assert_int_equal(no, 17);
+    assert_int_equal(ring_next(&r, 16, &no)->len, 4);
+    struct shared_text *kept = shared_text_ref(ring_next(&r, 17, &no));
+    ring_push(&r, 1000, text_of(RING_BYTES_MAX + 1)); /* alone */
+    assert_int_equal(r.n, 1);
+    assert_int_equal(kept->refs, 1);
+    assert_int_equal(ring_next(&r, 999, &no)->len, RING_BYTES_MAX + 1);
+    assert_null(ring_next(&r, 1000, &no));
+    shared_text_unref(kept);
+    ring_release(&r);
+}
+
+static void expect_json(cJSON *v, const char *wanted)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err err;
+    assert_int_equal(json_line(v, &text, &err), 0);
+    assert_string_equal(text.buf, wanted);
+    strbuf_release(&text);
+    cJSON_Delete(v);
+}
+
+/* A group has its cells' mean, least and greatest; thinning hides no excursion. */
+static void test_groups(void **state)
+{
+    (void)state;
+    struct curve_cell cells[3] = {{.arm = 0}, {.arm = 1}, {.arm = 0}};
+    for (int i = 0; i < 8; i++) {
+        curve_cell_add(&cells[0], i, i == 5 ? 100 : i);
+        if (i < 4) {
+            curve_cell_add(&cells[2], i, i + 2);
+        }
+    }
+    curve_cell_add(&cells[0], 7, 9); /* repeated after a checkpoint */
+    assert_int_equal(cells[0].n, 8);
+    expect_json(
+        curve_arm_json(cells, 3, 0, 8),
+        "{\"n_cells\":2,\"points\":[[0,1,0,2,2],[1,2,1,3,2],[2,3,2,4,2],[3,4,3,5,2],[4,4,4,4,1],"
+        "[5,100,100,100,1],[6,6,6,6,1],[7,9,9,9,1]]}");
+    expect_json(curve_arm_json(cells, 3, 0, 2),
+                "{\"n_cells\":2,\"points\":[[3,2.5,0,5,2],[7,29.75,4,100,1]]}");
+    assert_null(curve_arm_json(cells, 3, 1, 2));
+    expect_json(curve_cell_json(&cells[0], 4), "[[0,0],[3,3],[4,4],[5,100]]");
+    for (size_t i = 0; i < 3; i++) {
+        curve_cell_release(&cells[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ring), cmocka_unit_test(test_groups)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
