@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -38,6 +39,7 @@
 #include "daemon/shell/attempts.h"
 #include "daemon/shell/gpu_watch.h"
 #include "daemon/shell/load.h"
+#include "daemon/shell/notify.h"
 #include "daemon/shell/shell.h"
 #include "daemon/tenure/hold.h"
 
@@ -181,6 +183,7 @@ static void on_committed(void *ctx, const struct state_row *rows, size_t n)
             shell_verify_again(sh, rows[i].program);
         }
         log_row(h, &rows[i]);
+        notify_row(sh, h, &rows[i]);
         if (row_kind_is_of_task(rows[i].kind) && rows[i].attempt.no != 0) {
             mirror_attempt(sh, &rows[i]);
         }
@@ -330,6 +333,7 @@ static void stop(struct shell *sh)
     history_check_close(sh);
     counted_close(sh);
     gpu_watch_close(sh);
+    notify_close(sh);
     uv_close((uv_handle_t *)&sh->stop_due, NULL);
     uv_close((uv_handle_t *)&sh->tick, NULL);
     uv_close((uv_handle_t *)&sh->disk, NULL);
@@ -513,6 +517,11 @@ static int open_all(struct shell *sh, const struct serve_options *options,
     sh->pump = pump_create(&sh->loop, sh->core, sh->store, &listener);
     struct server_handler handler = answer_handler(sh);
     handler.stop = on_stop_request;
+    /* one that was told to stop removes its socket */
+    char *socket = path_join(sh->local, LAYOUT_SOCKET);
+    struct stat st;
+    const bool crashed = lstat(socket, &st) == 0;
+    free(socket);
     rc = server_open(&sh->loop, sh->local, &handler, &sh->server, err);
     sh->replies =
         (struct server_replies){.ctx = sh, .answer = answer_deferred, .note_change = note_change};
@@ -520,6 +529,7 @@ static int open_all(struct shell *sh, const struct serve_options *options,
     if (rc != 0 || (rc = settings_read(sh->state, &sh->settings, err)) != 0) {
         return rc;
     }
+    notify_open(sh);
     if (options->http != NULL) { /* the command line wins over serve.toml */
         sh->settings.http.on = true;
         sh->settings.http.at = *options->http;
@@ -532,6 +542,9 @@ static int open_all(struct shell *sh, const struct serve_options *options,
     struct core_event all = {.kind = CORE_ALL_ADDED};
     if (rc != 0 || (rc = pump_request(sh->pump, &all, err)) != 0) {
         return rc;
+    }
+    if (crashed) {
+        notify_crashed(sh);
     }
     return sh->settings.http.on ? open_page(sh, &sh->settings.http.at, err) : 0;
 }

@@ -44,6 +44,7 @@ struct shell_counters {
 };
 
 struct http;
+struct notify;
 struct page_control { /* of the live page (daemon/http), which nothing below it knows */
     void *ctx;
     /* Describes the page, after starting it or renewing its token where asked for. */
@@ -64,6 +65,7 @@ struct shell {
     struct server_replies replies; /* of the server, for what is answered later */
     struct http *http;             /* the live page; NULL: it is off */
     struct page_control page;
+    struct notify *notify; /* of [notify]; NULL: none */
     struct shell_counters counters;
     struct settings settings;   /* serve.toml, as it was at the start */
     struct work_owner owner;    /* this state folder, as a program's [run] work names it */

@@ -10,6 +10,7 @@ import subprocess
 import time
 
 from lib import lab
+from lib import rogue
 from lib.lab import OK, USAGE, INVALID, equal, expect
 
 OPEN_FILES = ("/", "/page.css", "/main.mjs", "/icon.svg")
@@ -426,5 +427,49 @@ def test_shed(place):
     slow.close()
 
 
+def test_notify(place):
+    """[notify]: one object for each event, in order, without scores; a command that fails or hangs harms nothing."""
+    out = place.path("events")
+    script = place.write("tell", f"#!/bin/sh\ncat >>'{out}'\nexit 3\n", mode=0o755)
+    place.write("state/serve.toml", f'[notify]\ncommand = ["{script}", "an argument"]\n', mode=0o600)
+    os.chmod(place.state, 0o700)
+
+    def events():
+        if not os.path.exists(out):
+            return []
+        with open(out, encoding="utf-8") as f:
+            return [json.loads(line) for line in f]
+    place.serve()
+    place.must(OK, "preregd", "submit", rogue.program(place, ["wait", "bad_parameters"]))
+    place.wait_for(lambda: any(e["event"] == "blocked" for e in events()), 60, "the blocked task is told of")
+    place.ctl("pause")
+    place.wait_for(lambda: any(e["event"] == "paused" for e in events()), 60, "the pause is told of")
+    place.kill_daemon()
+    place.serve()
+    place.wait_for(lambda: any(e["event"] == "started_after_crash" for e in events()), 60, "the crash is told of")
+    rogue.release(place)
+    place.ctl("resume")
+    place.wait_for(lambda: any(e["event"] == "verdict" for e in events()), 60, "the verdict is told of")
+    told = events()
+    equal([e["event"] for e in told], ["blocked", "paused", "started_after_crash", "verdict"], "events")
+    equal((told[0]["task"], told[0]["cause"]), ("mode=bad_parameters,seed=1/probe", "user_error"), "the blocked task")
+    equal(told[1]["paused_by"], "user", "who paused")
+    expect(told[3]["kind"] in ("bound", "indeterminate", "void"), told[3])
+    expect(all(e["schema"] == 1 and e["dropped"] == 0 for e in told), told)
+    with open(os.path.join(place.state, "preregd.log"), encoding="utf-8") as f:
+        expect("[notify] command ended with code 3" in f.read(), "a failing command is logged")
+    place.ctl("stop")
+    place.daemon.wait()
+    place.serve()
+    time.sleep(0.2)
+    equal(len(events()), 4, "events of a daemon that was stopped")
+    place.ctl("stop")
+    place.daemon.wait()
+    for bad in ('command = "x"', "command = []", 'command = ["relative"]', "other = 1"):
+        place.write("state/serve.toml", f"[notify]\n{bad}\n", mode=0o600)
+        said = place.must(INVALID, "preregd", "serve")
+        expect("serve.toml:2:" in said.stderr or "serve.toml:1:" in said.stderr, said.stderr)
+
+
 if __name__ == "__main__":
-    lab.main(test_off, test_who_may_look, test_program, test_shed)
+    lab.main(test_off, test_who_may_look, test_program, test_shed, test_notify)
