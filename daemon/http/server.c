@@ -298,7 +298,8 @@ void http_answer(struct http *h, uint64_t id, const cJSON *result, const struct 
 
 /* ---- start and stop ---- */
 
-static void on_mhd_log(void *cls, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void on_mhd_log(void *cls, const char *format,
+                                                             va_list args)
 {
     char text[200];
     (void)cls;
