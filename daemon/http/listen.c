@@ -13,7 +13,7 @@
 #include "base/xalloc.h"
 #include "daemon/http/internal.h"
 
-#define BACKLOG 128
+#define BACKLOG 1024
 
 union accepted {
     uv_handle_t handle;
@@ -110,7 +110,9 @@ static int bind_tcp(struct http *h, const char *host, int port)
     h->tcp.data = h;
     h->tcp_open = true;
     rc = uv_tcp_bind(&h->tcp, &addr.any, 0);
-    return rc == 0 ? uv_listen((uv_stream_t *)&h->tcp, BACKLOG, on_tcp) : rc;
+    rc = rc == 0 ? uv_listen((uv_stream_t *)&h->tcp, BACKLOG, on_tcp) : rc;
+    /* else libuv sleeps after each accept, and whoever connects would hold up the loop */
+    return rc == 0 ? uv_tcp_simultaneous_accepts(&h->tcp, 1) : rc;
 }
 
 /* Whether the port can be had now. The handle of a failed attempt could not be used again before
