@@ -79,6 +79,9 @@ static void test_secrets(void **state)
     assert_false(guard_is_bearer("Bearer ", token));
     assert_false(guard_is_bearer("Basic x", token));
     assert_false(guard_same_secret("", ""));
+    assert_true(guard_same_secret("abc", "abc"));
+    assert_false(guard_same_secret("abcd", "abc"));
+    assert_false(guard_same_secret("ab", "abc"));
     char *cookies = xasprintf("a=b; %s=%s;c=d", name, value);
     assert_true(guard_has_cookie(cookies, name, value));
     assert_false(guard_has_cookie(cookies, "other", value));
@@ -177,6 +180,7 @@ static void test_event_ids(void **state)
     assert_int_equal(no, 17);
     assert_false(guard_event_id("ab.2-17", "ab.1", &no));
     assert_false(guard_event_id("ab.1", "ab.1", &no));
+    assert_false(guard_event_id("ab.1+17", "ab.1", &no));
     assert_false(guard_event_id("ab.1-", "ab.1", &no));
     assert_false(guard_event_id("ab.1--1", "ab.1", &no));
     assert_false(guard_event_id("ab.1-99999999999999999999", "ab.1", &no));
