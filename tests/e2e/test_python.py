@@ -6,11 +6,16 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 
 from lib import lab
 from lib.lab import LOCK, OK, equal, expect
 from lib.workers import finish_killing, workers
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(lab.TOP, "worker/python"))
+from preregd import results  # noqa: E402
 
 FAKE = os.path.join(lab.TOP, "tests/unit/worker/python/fake_lm_eval.py")
 
@@ -41,6 +46,27 @@ def exit_codes(place):
     return sorted(codes, reverse=True)
 
 
+def rows_of(table):
+    """A table of preregd.results, with pandas installed or without."""
+    return table.to_dict("records") if hasattr(table, "to_dict") else table
+
+
+def check_results(place, calm):
+    """preregd.results gives what is in the files: records, means, verdict, and a curve without what attempts repeated."""
+    for name in ("python_worker", place.program_folder()):
+        p = results.Program(name, preregctl=os.path.join(place.bin, "preregctl"), state=place.state)
+        found = {(row["cell"], row["metric"]): (row["reach"], row["seed"], row["value"], row["n"]) for row in rows_of(p.records())}
+        wanted = {}
+        for task, (metrics, *_) in calm.items():
+            cell, stage = task.split("/")
+            reach, seed = (int(part.split("=")[1]) for part in cell.split(","))
+            wanted.update({(cell, f"{stage}.{m}"): (reach, seed, v["value"], v["n"]) for m, v in metrics.items()
+                           if m in ("acc", "val_loss")})
+        equal(found, wanted, "records")
+        equal((len(rows_of(p.means())), p.verdict["coverage"]["tasks"]["done"]), (4, 8), "means, and tasks of the verdict")
+    return [(row["cell"], row["reach"], row["stage"], row["step"], row["value"]) for row in rows_of(p.curves("loss"))]
+
+
 def test_example(place):
     """To its verdict; then killed again and again: the same metrics, models, items and verdict."""
     grid = example(place)
@@ -51,6 +77,8 @@ def test_example(place):
     equal(json.loads(verdict)["coverage"]["tasks"]["done"], 8, "tasks done")
     equal(events_of(place, "resumed"), [], "resumed attempts without a kill")
     equal([e["threads"] for e in events_of(place, "environment")], [1] * 8, "what each attempt says it computes with")
+    curves = check_results(place, calm)
+    expect(len(curves) == 4 * 20 and {row[2] for row in curves} == {"train"}, f"{len(curves)} points of curves")
     place.end_all()
     place.state = place.path("state-killed")
     place.env["PREREGD_STATE"] = place.state
@@ -63,6 +91,7 @@ def test_example(place):
     for task in calm:
         equal(again[task], calm[task], f"metrics, model and items of {task}")
     equal(place.verdict_bytes(), verdict, "verdict.json")
+    equal(check_results(place, again), curves, "curves of killed trainings")
 
 
 def test_terminated(place):
@@ -78,6 +107,12 @@ def test_terminated(place):
         os.kill(pid, signal.SIGTERM)
     place.wait_for(lambda: len(exit_codes(place)) == len(stopped), 30, "the workers end and their shims say how")
     equal(exit_codes(place), [75] * len(stopped), "exit codes")
+    for name in ("python_worker", place.program_folder()):
+        try:
+            results.Program(name, preregctl=os.path.join(place.bin, "preregctl"), state=place.state)
+            raise lab.Failed(f"{name} was opened before it has a verdict")
+        except results.Sealed as error:
+            expect("has no verdict yet" in str(error), str(error))
     place.ctl("resume")
     place.wait_finished(240)
     expect(events_of(place, "resumed"), "nobody went on")
@@ -112,11 +147,9 @@ def test_plain_interpreter(place):
     for name in ("train", "quiz"):
         with open(os.path.join(folder, f"{name}.py"), encoding="utf-8") as f:
             own = f.read().replace("import chars\n", "").replace("chars.", "")
-        texts = []
-        for part in (os.path.join(lab.TOP, "worker/python/preregd_worker.py"), os.path.join(folder, "chars.py")):
-            with open(part, encoding="utf-8") as f:
-                texts.append(f.read())
-        place.write(os.path.join(folder, f"{name}_packed.py"), "\n".join([*texts, own]))
+        place.write(os.path.join(folder, "own.py"), own)
+        subprocess.run(["sh", os.path.join(lab.TOP, "worker/python/pack"), f"{name}_packed.py", "chars.py", "own.py"], cwd=folder,
+                       check=True)
         place.edit(grid, f'["prereg-python", "{name}.py", "--module", "chars", "chars.py"]',
                    f'["{os.path.realpath(sys.executable)}", "{name}_packed.py"]')
     place.ctl("lock", grid)

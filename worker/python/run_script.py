@@ -2,12 +2,14 @@
 
     prereg-python SCRIPT [--module NAME FILE]... [ARGUMENT...]
 
-SCRIPT runs as the main program; `import preregd_worker` finds the helper, and `import NAME` the FILE of a --module. A lock pins each
+SCRIPT runs as the main program; `import preregd` finds the helper, and `import NAME` the FILE of a --module. A lock pins each
 file of a command by its digest and runs a copy under another name, which has no neighbours: what a script imports of its own is
 named here, or packed into one file (python3 -m zipapp).
 
     command = ["prereg-python", "train.py", "--module", "net", "net.py"]
 """
+
+from __future__ import annotations
 
 import importlib.abc
 import importlib.machinery
@@ -15,6 +17,7 @@ import importlib.util
 import os
 import runpy
 import sys
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import preregd_worker as prereg
 
@@ -22,20 +25,21 @@ import preregd_worker as prereg
 class Modules(importlib.abc.MetaPathFinder):
     """Finds modules by their full names in the files they were given by."""
 
-    def __init__(self, files):
+    def __init__(self, files: Dict[str, str]) -> None:
         self.files = files  # name -> path
 
-    def find_spec(self, name, path=None, target=None):
-        if name not in self.files:
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Optional[importlib.machinery.ModuleSpec]:
+        if fullname not in self.files:
             return None
-        loader = importlib.machinery.SourceFileLoader(name, self.files[name])
-        return importlib.util.spec_from_file_location(name, self.files[name], loader=loader)
+        loader = importlib.machinery.SourceFileLoader(fullname, self.files[fullname])
+        return importlib.util.spec_from_file_location(fullname, self.files[fullname], loader=loader)
 
 
-def take_modules(arguments):
+def take_modules(arguments: Sequence[str]) -> Tuple[Dict[str, str], List[str]]:
     """(name -> path, what is left) of the words behind the script. UsageFault when one is not as it must be."""
-    files, at = {}, 0
-    while arguments[at:at + 1] == ["--module"]:
+    files: Dict[str, str] = {}
+    at = 0
+    while list(arguments[at:at + 1]) == ["--module"]:
         words = arguments[at + 1:at + 3]
         if len(words) < 2 or not words[0].isidentifier():
             raise prereg.UsageFault("--module takes the name of a module and its file")
@@ -43,12 +47,12 @@ def take_modules(arguments):
             raise prereg.UsageFault(f"--module {words[0]}: {words[1]}: no such file")
         files[words[0]] = words[1]
         at += 3
-    return files, arguments[at:]
+    return files, list(arguments[at:])
 
 
-def main():
+def main() -> None:
     if sys.argv[1:2] in ([], ["--help"], ["-h"]):
-        print(__doc__.strip(), file=sys.stdout if sys.argv[1:] else sys.stderr)
+        print((__doc__ or "").strip(), file=sys.stdout if sys.argv[1:] else sys.stderr)
         sys.exit(prereg.DONE if sys.argv[1:] else prereg.USAGE)
     script = sys.argv[1]
     try:

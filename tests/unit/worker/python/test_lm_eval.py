@@ -11,7 +11,7 @@ import time
 import unittest
 
 import place
-import lm_eval_worker as worker
+from preregd import lm_eval as worker
 import preregd_worker as prereg
 
 FAKE = os.path.join(place.HERE, "fake_lm_eval.py")
@@ -28,7 +28,7 @@ class LmEvalTest(place.Case):
                   inputs={"train": self.path("hf")} if inputs is None else inputs)
         everything = {**os.environ, "PREREG_TASK": "task.json", "PREREG_EVENTS": "events.jsonl", "PYTHONPATH": place.WORKERS,
                       **(env or {})}
-        argv = [sys.executable, "-B", os.path.join(place.WORKERS, "lm_eval_worker.py"), *(arguments or [FAKE])]
+        argv = [sys.executable, "-B", "-m", "preregd.lm_eval", *(arguments or [FAKE])]
         return subprocess.Popen(argv, env=everything, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 text=True)
 

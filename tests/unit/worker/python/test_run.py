@@ -57,8 +57,7 @@ class RunTest(place.Case):
 
     @staticmethod
     def pack(out, script):
-        helper = os.path.join(place.WORKERS, "preregd_worker.py")
-        subprocess.run(["sh", os.path.join(place.WORKERS, "pack"), out, helper, script], check=True)
+        subprocess.run(["sh", os.path.join(place.WORKERS, "pack"), out, script], check=True)
 
     def start(self, script, *words, arguments=(), env=None):
         """prereg-python on a script's text, in the attempt's folder."""

@@ -12,6 +12,8 @@ It runs offline with --log_samples, says the harness's own progress, and turns i
 result.json and items.jsonl. docs/python-workers.md has the parameters and what can be resumed.
 """
 
+from __future__ import annotations
+
 import collections
 import contextlib
 import json
@@ -24,8 +26,9 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from typing import Any, Counter, Deque, Dict, Iterator, List, Match, Optional, Sequence, Tuple
 
-import preregd_worker as prereg
+from preregd import worker as prereg
 
 OUT = "harness"                 # the harness's own files
 MODEL = "model"                 # exported or linked: a path without the "=" and "," that model_args could not take
@@ -45,6 +48,7 @@ METRICS = {"hellaswag": BOTH, "arc_easy": BOTH, "arc_challenge": BOTH, "piqa": B
 FILTERS = {"none": "", "strict-match": ":strict", "flexible-extract": ":flexible"}
 SAMPLE_KEYS = {"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", "doc_hash", "prompt_hash",
                "target_hash"}
+Scores = Dict[Tuple[str, str], Tuple[Optional[float], Optional[float]]]  # (metric, filter) -> (value, standard error)
 MEANS = ("acc", "acc_norm", "acc_bytes", "exact_match")   # metrics that are the mean of their items
 ASK = """import importlib.metadata as m, importlib.util as u, json
 found = {}
@@ -60,7 +64,7 @@ print(json.dumps(found))"""
 
 # ── what is asked ────────────────────────────────────────────────────────────────────────────────
 
-def find_program(name, what, hint):
+def find_program(name: str, what: str, hint: str) -> str:
     """The path of an executable by path or name. UsageFault when there is none."""
     path = os.path.abspath(name) if "/" in name else shutil.which(name)
     if path is None or not os.access(path, os.X_OK):
@@ -68,7 +72,7 @@ def find_program(name, what, hint):
     return path
 
 
-def words_of(arguments):
+def words_of(arguments: Sequence[str]) -> Tuple[str, str]:
     """(LM_EVAL, FILE of prereg-train) of the command's words."""
     rest, train = list(arguments), "prereg-train"
     if "--prereg-train" in rest:
@@ -82,7 +86,7 @@ def words_of(arguments):
     return (rest[0] if rest else "lm_eval"), train
 
 
-def interpreter_of(script):
+def interpreter_of(script: str) -> Optional[List[str]]:
     """The argv of the Python that a console script runs in, read off its first lines; None when it is not such a script."""
     with open(script, "rb") as f:
         first, second = f.readline(4096).decode(errors="replace"), f.readline(4096).decode(errors="replace")
@@ -92,7 +96,7 @@ def interpreter_of(script):
     return first[2:].split() if first.startswith("#!") and "python" in first else None
 
 
-def ask_harness(script):
+def ask_harness(script: str) -> prereg.Json:
     """Versions of harness, torch and transformers, and "folder" of the harness's package, as far as they can be had without
     importing it: {} for a program that is not a script of Python's."""
     python = interpreter_of(script)
@@ -100,13 +104,14 @@ def ask_harness(script):
         return {}
     try:
         run = subprocess.run([*python, "-c", ASK], capture_output=True, text=True, timeout=60, check=True)
-        return json.loads(run.stdout)
+        found: prereg.Json = json.loads(run.stdout)
+        return found
     except (OSError, ValueError, subprocess.SubprocessError):
         return {}
 
 
-def read_params(params):
-    p = {"tasks": params.texts("tasks"), "include": params.text("include", None), "model": params.text("model", None),
+def read_params(params: prereg.Params) -> prereg.Json:
+    p: prereg.Json = {"tasks": params.texts("tasks"), "include": params.text("include", None), "model": params.text("model", None),
          "model_args": params.values_of("model_args", {}), "shots": params.integer("shots", 0, 64, None),
          "limit": params.number("limit", 0, 2**53 - 1, None), "batch_size": params.integer("batch_size", 1, 4096, 1),
          "device": params.text("device", "cpu"), "gen_kwargs": params.text("gen_kwargs", None),
@@ -132,7 +137,7 @@ def read_params(params):
     return p
 
 
-def setup(w):
+def setup(w: prereg.Worker) -> prereg.Json:
     p = read_params(w.params)
     for key in ("include", "model"):
         if p[key] is not None and p[key] not in w.task["data"] and (key == "include" or p[key] not in w.task["inputs"]):
@@ -159,16 +164,16 @@ def setup(w):
 
 # ── what the harness is given ────────────────────────────────────────────────────────────────────
 
-def find_model(w, p):
+def find_model(w: prereg.Worker, p: prereg.Json) -> str:
     """The folder of the model: of the stage or the name in [data] that params.model names, else of the only input, else "train"."""
     if p["model"] in w.task["inputs"]:
-        return w.input(p["model"])
+        return str(w.input(p["model"]))
     if p["model"] is not None:
         return w.data(p["model"])
-    return w.input(None if len(w.task["inputs"]) == 1 else "train")
+    return str(w.input(None if len(w.task["inputs"]) == 1 else "train"))
 
 
-def prepare_model(w, p):
+def prepare_model(w: prereg.Worker, p: prereg.Json) -> str:
     """Puts the model at MODEL, by a link or an export, and returns its digest."""
     drop_model()
     folder = os.path.realpath(find_model(w, p))
@@ -187,13 +192,13 @@ def prepare_model(w, p):
     return prereg.digest_path(MODEL)
 
 
-def drop_model():
+def drop_model() -> None:
     if os.path.islink(MODEL):
         os.unlink(MODEL)
     shutil.rmtree(MODEL, ignore_errors=True)
 
 
-def copy_tasks(w, p):
+def copy_tasks(w: prereg.Worker, p: prereg.Json) -> None:
     """The task descriptions of params.include under tasks/, with `$data.NAME` in a YAML file made the path of that name in [data],
     and `$harness` the folder of the harness's package: a description can be locked without saying where things lie."""
     source = w.data(p["include"])
@@ -205,7 +210,7 @@ def copy_tasks(w, p):
         with open(os.path.join(source, name), "rb") as f:
             raw = f.read()
         if name.endswith(("yaml", "yml")):
-            def path_of(m, name=name):
+            def path_of(m: Match[str], name: str = name) -> str:
                 if m.group(1) and m.group(1) not in w.task["data"]:
                     raise prereg.UsageFault(f"{name}: the task has no data \"{m.group(1)}\"")
                 base = w.data(m.group(1)) if m.group(1) else p["harness"].get("folder")
@@ -213,13 +218,13 @@ def copy_tasks(w, p):
                     raise prereg.UsageFault(f"{name}: $harness: where the package of {p['lm_eval']} is installed is not known")
                 return json.dumps(base + m.group(3))
             raw = token.sub(path_of, raw.decode()).encode()
-        with open(target, "wb") as f:
-            f.write(raw)
+        with open(target, "wb") as out:
+            out.write(raw)
 
 
-def command_of(p):
+def command_of(p: prereg.Json) -> List[str]:
     values = {"dtype": "float32", **p["model_args"]}
-    argv = [p["lm_eval"], "--model", "hf",
+    argv: List[str] = [p["lm_eval"], "--model", "hf",
             "--model_args", ",".join([f"pretrained={MODEL}", *(f"{key}={value}" for key, value in values.items())]),
             "--tasks", ",".join(p["tasks"]), "--device", p["device"], "--batch_size", str(p["batch_size"]),
             "--output_path", OUT, "--log_samples"]
@@ -233,10 +238,10 @@ def command_of(p):
         argv += ["--gen_kwargs", p["gen_kwargs"]]
     if keeps_replies(p):
         argv += ["--use_cache", REPLIES]
-    return argv + p["arguments"]
+    return argv + list(p["arguments"])
 
 
-def environment(w):
+def environment(w: prereg.Worker) -> Dict[str, str]:
     own = {name: value for name, value in os.environ.items() if not name.startswith("PREREG_")}
     threads = str(w.threads)
     given = {**OFFLINE, "HF_HOME": os.path.abspath("hf_home"), "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
@@ -245,23 +250,23 @@ def environment(w):
 
 # ── replies so far ───────────────────────────────────────────────────────────────────────────────
 
-def keeps_replies(p):
+def keeps_replies(p: prereg.Json) -> bool:
     """Only one request a pass makes a reply independent of which were asked before the attempt was broken off."""
-    return p["batch_size"] == 1
+    return bool(p["batch_size"] == 1)
 
 
-def is_sound(path):
+def is_sound(path: str) -> Optional[int]:
     """The number of replies in a database of the harness's, or None."""
     try:
         with contextlib.closing(sqlite3.connect(path)) as db:
             if db.execute("PRAGMA integrity_check").fetchone() != ("ok",):
                 return None
-            return db.execute("SELECT count(*) FROM unnamed").fetchone()[0]
+            return int(db.execute("SELECT count(*) FROM unnamed").fetchone()[0])
     except sqlite3.Error:
         return None
 
 
-def take_replies(w, key):
+def take_replies(w: prereg.Worker, key: str) -> None:
     """Puts the replies of the newest earlier attempt under the same key (the harness's own key forgets the model) at REPLIES."""
     kept = key.encode()
     for folder in [CACHE, *(os.path.join(f, CACHE) for f in w.task["resume"])]:
@@ -291,12 +296,14 @@ class Progress:
     """Reads the harness's standard error: bars become progress, other lines are passed on."""
     BAR = re.compile(r"(?:(?P<name>[^|]*?):)?\s*\d+%\|[^|]*\|\s*(?P<done>\d+)/(?P<total>\d+)\s*\[")
 
-    def __init__(self, worker):
-        self.worker, self.rest, self.tail = worker, "", collections.deque(maxlen=40)
+    def __init__(self, worker: prereg.Worker) -> None:
+        self.worker, self.rest = worker, ""
+        self.tail: Deque[str] = collections.deque(maxlen=40)
         self.asking = False                    # of the model, as against building prompts
-        self.base, self.bar = 0, (None, 0, 0)  # requests of earlier bars; name, done and total of this one
+        self.base = 0                          # requests of earlier bars
+        self.bar: Tuple[Optional[str], int, int] = (None, 0, 0)  # name, done and total of this one
 
-    def feed(self, raw):
+    def feed(self, raw: bytes) -> None:
         *lines, self.rest = re.split(r"[\r\n]", self.rest + raw.decode(errors="replace"))
         for line in lines:
             m = self.BAR.match(line)
@@ -305,7 +312,7 @@ class Progress:
             elif line.strip():
                 self._take_line(line)
 
-    def _take_line(self, line):
+    def _take_line(self, line: str) -> None:
         self.tail.append(line)
         prereg.tell(line[:2000])
         if re.search(r"Running \w+ requests", line):
@@ -315,10 +322,10 @@ class Progress:
         if cached:
             self.base += int(cached.group(1))
 
-    def _close_bar(self):
+    def _close_bar(self) -> None:
         self.base, self.bar = self.base + self.bar[2], (None, 0, 0)
 
-    def _take_bar(self, name, done, total):
+    def _take_bar(self, name: str, done: int, total: int) -> None:
         if not self.asking or not (name == "" or name.startswith("Running")):
             self.worker.progress(self.base + self.bar[1], unit="request")  # it moves, but these are not requests
             return
@@ -328,7 +335,7 @@ class Progress:
         self.worker.progress(self.base + done, self.base + total, "request")
 
 
-def end_child(child):
+def end_child(child: subprocess.Popen[bytes]) -> None:
     child.terminate()
     try:
         child.wait(5)
@@ -337,13 +344,14 @@ def end_child(child):
         child.wait()
 
 
-def run_harness(w, p):
+def run_harness(w: prereg.Worker, p: prereg.Json) -> None:
     """Runs it to its end. Its standard output, which shows scores, goes to a file of its own."""
     shutil.rmtree(OUT, ignore_errors=True)
     os.mkdir(OUT)
     progress = Progress(w)
     with open(os.path.join(OUT, "stdout.txt"), "wb") as out:
         child = subprocess.Popen(command_of(p), env=environment(w), stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE)
+    assert child.stderr is not None
     try:
         while True:
             ready, _, _ = select.select([child.stderr], [], [], 0.2)
@@ -369,7 +377,7 @@ def run_harness(w, p):
 
 # ── what it leaves ───────────────────────────────────────────────────────────────────────────────
 
-def find_outputs():
+def find_outputs() -> Tuple[str, Dict[str, str]]:
     """(path of the results file, task -> path of its samples file), the newest of each."""
     results, samples = [], {}
     for place, _, names in os.walk(OUT):
@@ -384,7 +392,7 @@ def find_outputs():
     return max(results, key=os.path.basename), samples
 
 
-def load_json(path):
+def load_json(path: str) -> Any:
     """A file of the harness's: NaN and infinity are let through."""
     try:
         with open(path, encoding="utf-8") as f:
@@ -393,7 +401,7 @@ def load_json(path):
         raise prereg.DataFault(f"{path}: {error}") from None
 
 
-def samples_of(path):
+def samples_of(path: str) -> Iterator[prereg.Json]:
     """The samples of a file, one after the other: all of them at once would be several times its size."""
     number = 0
     with open(path, encoding="utf-8") as f:
@@ -404,7 +412,7 @@ def samples_of(path):
             raise prereg.DataFault(f"{path}: line {number}: {error}") from None
 
 
-def split_key(key):
+def split_key(key: str) -> Optional[Tuple[str, str, bool]]:
     """ "acc_stderr,none" -> ("acc", "none", True); None for a key that is not a metric (alias, name, sample_len, " ")."""
     metric, comma, chosen = key.partition(",")
     if not comma:
@@ -413,12 +421,12 @@ def split_key(key):
     return (metric[:-len("_stderr")] if is_error else metric), chosen, is_error
 
 
-def our_name(metric, chosen, label=""):
+def our_name(metric: str, chosen: str, label: str = "") -> str:
     """The metric's name in result.json: acc, exact_match:strict, acc:stem."""
     return metric + FILTERS.get(chosen, f":{chosen}") + (f":{label}" if label else "")
 
 
-def label_of(task, wanted, there):
+def label_of(task: str, wanted: Sequence[str], there: prereg.Json) -> str:
     """What follows a metric's name: nothing for the only task asked for; its members lose its name in front of theirs."""
     if len(wanted) == 1 and wanted[0] in there:
         if task == wanted[0]:
@@ -427,14 +435,14 @@ def label_of(task, wanted, there):
     return task
 
 
-def is_score(value):
+def is_score(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 class Results:
     """A results file of any 0.4.x."""
 
-    def __init__(self, path):
+    def __init__(self, path: str) -> None:
         raw = load_json(path)
         if not isinstance(raw, dict) or not isinstance(raw.get("results"), dict):
             raise prereg.DataFault(f"{path} holds no results")
@@ -442,20 +450,21 @@ class Results:
         self.records = {**raw["results"], **(raw.get("groups") or {})}
         self.members = raw.get("group_subtasks") or {}
 
-    def metrics(self, task):
+    def metrics(self, task: str) -> Scores:
         """(metric, filter) -> (value, standard error or None) of a task or group; a value that is not a number is None."""
-        found, errors = {}, {}
+        found: Dict[Tuple[str, str], Optional[float]] = {}
+        errors: Dict[Tuple[str, str], Optional[float]] = {}
         for key, value in self.records[task].items():
             parts = split_key(key)
             if parts is not None:
-                (errors if parts[2] else found)[parts[:2]] = value if is_score(value) else None
+                (errors if parts[2] else found)[parts[0], parts[1]] = value if is_score(value) else None
         return {key: (value, errors.get(key)) for key, value in found.items()}
 
-    def leaves(self, task):
+    def leaves(self, task: str) -> List[str]:
         members = [m for m in self.members.get(task) or [] if m != task]
         return [leaf for m in members for leaf in self.leaves(m)] if members else [task]
 
-    def count(self, task, counted):
+    def count(self, task: str, counted: Dict[str, int]) -> Optional[int]:
         """The items behind a task or group; counted: task -> items in its samples file. None when nothing says it."""
         sizes = []
         for leaf in dict.fromkeys(self.leaves(task)):
@@ -463,20 +472,20 @@ class Results:
             sizes.append(counted.get(leaf, said.get("effective", self.records.get(leaf, {}).get("sample_len"))))
         return None if None in sizes else sum(sizes)
 
-    def filters(self, task):
+    def filters(self, task: str) -> List[str]:
         """Names of a task's filters, in their order."""
         listed = ((self.raw.get("configs") or {}).get(task) or {}).get("filter_list")
         return [f.get("name", "none") for f in listed] if listed else ["none"]
 
 
-def finite(value):
+def finite(value: Any) -> Any:
     """A number, list or text that JSON can say: NaN and infinity become null."""
     if isinstance(value, (list, tuple)):
         return [finite(v) for v in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def reply_of(sample):
+def reply_of(sample: prereg.Json) -> prereg.Json:
     """ll and greedy of each request, or the text that was generated. The harness writes numbers as text (0.4.3) or as numbers."""
     replies = [request[0] if isinstance(request, list) and request else request for request in sample.get("resps") or []]
     if replies and all(isinstance(r, list) and len(r) == 2 for r in replies):
@@ -487,16 +496,17 @@ def reply_of(sample):
         return {"text": replies[0] if replies else None}
 
 
-def sample_is_rolling(sample):
+def sample_is_rolling(sample: prereg.Json) -> bool:
     """A request of one text alone: nothing is generated, and there is no continuation."""
     arguments = sample.get("arguments")
     first = arguments.get("gen_args_0") if isinstance(arguments, dict) else (arguments or [None])[0]
     return first is not None and len(first) == 1
 
 
-def read_items(task, path, filters):
+def read_items(task: str, path: str, filters: Sequence[str]) -> Dict[int, prereg.Json]:
     """doc_id -> the item's line, of a samples file; a document has a line there for each filter."""
-    items, seen = {}, collections.Counter()
+    items: Dict[int, prereg.Json] = {}
+    seen: Counter[int] = collections.Counter()
     for sample in samples_of(path):
         doc = sample["doc_id"]
         nth, seen[doc] = seen[doc], seen[doc] + 1
@@ -504,7 +514,7 @@ def read_items(task, path, filters):
         line = items.setdefault(doc, {"task": task, "doc": doc, **reply_of(sample)})
         target = sample.get("target")
         if re.fullmatch(r"-?\d{1,9}", str(target)):
-            line["gold"] = int(target)
+            line["gold"] = int(str(target))
         if "text" in line:
             answer = sample.get("filtered_resps")
             line[FILTERS.get(chosen, f":{chosen}")[1:] or "answer"] = answer[0] if isinstance(answer, list) and answer else answer
@@ -513,10 +523,10 @@ def read_items(task, path, filters):
     return {doc: items[doc] for doc in sorted(items)}
 
 
-def check_mean(task, items, metrics):
+def check_mean(task: str, items: Dict[int, prereg.Json], metrics: Scores) -> None:
     """What the harness reports must be the mean of what it logged."""
     for (metric, chosen), (value, _) in metrics.items():
-        scores = [line.get(our_name(metric, chosen)) for line in items.values()]
+        scores: List[Any] = [line.get(our_name(metric, chosen)) for line in items.values()]
         if metric in MEANS and value is not None and any(is_score(s) for s in scores):
             if not all(is_score(s) for s in scores):
                 raise prereg.DataFault(f"{task}: some of its samples have no {metric}")
@@ -525,7 +535,7 @@ def check_mean(task, items, metrics):
                 raise prereg.DataFault(f"{task}: {metric} is {value} in the results file and {mean} in the samples file")
 
 
-def say_metrics(w, p, results, counted):
+def say_metrics(w: prereg.Worker, p: prereg.Json, results: Results, counted: Dict[str, int]) -> None:
     for task in results.records:
         label = label_of(task, p["tasks"], results.records)
         for (metric, chosen), (value, error) in results.metrics(task).items():
@@ -539,7 +549,7 @@ def say_metrics(w, p, results, counted):
         raise prereg.UsageFault(f"params.metrics: the harness yields no {', '.join(missing)}; it yields {', '.join(w.metrics)}")
 
 
-def say_facts(w, results):
+def say_facts(w: prereg.Worker, results: Results) -> None:
     raw = results.raw
     for task, n in (raw.get("n-samples") or {}).items():
         if n.get("effective") != n.get("original"):
@@ -547,14 +557,14 @@ def say_facts(w, results):
             w.fact(f"items_of_{task}", f"{n.get('effective')} of {n.get('original')}")
     if isinstance(raw.get("lm_eval_version"), str):
         w.facts.setdefault("lm_eval", raw["lm_eval_version"])
-    parameters = (raw.get("config") or {}).get("model_num_parameters")
+    parameters: Any = (raw.get("config") or {}).get("model_num_parameters")
     if is_score(parameters) and parameters > 0:
         w.fact("params_total", parameters)
     w.fact("task_versions", prereg.to_line(raw.get("versions") or {}))
     w.fact("peak_rss_bytes", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
 
 
-def collect(w, p, key):
+def collect(w: prereg.Worker, p: prereg.Json, key: str) -> None:
     """result.json's metrics, items.jsonl and artifacts from the harness's files. Whatever their shape is, a DataFault says it."""
     path, samples = find_outputs()
     try:
@@ -563,7 +573,7 @@ def collect(w, p, key):
         raise prereg.DataFault(f"{path} or a samples file beside it is not as lm_eval writes it: {error!r}") from error
 
 
-def read_outputs(w, p, key, path, samples):
+def read_outputs(w: prereg.Worker, p: prereg.Json, key: str, path: str, samples: Dict[str, str]) -> None:
     results = Results(path)
     leaves = [task for task in results.records if task in samples]
     lines, counted = [key], {}
@@ -587,7 +597,7 @@ def read_outputs(w, p, key, path, samples):
             os.rmdir(place)
 
 
-def work(w, p):
+def work(w: prereg.Worker, p: prereg.Json) -> None:
     model = prepare_model(w, p)
     if p["include"] is not None:
         copy_tasks(w, p)
