@@ -84,6 +84,9 @@ static void note_readings(struct remove_job *j)
         for (size_t k = 0; k < p->n_apparatus; k++) {
             note_path(j, h, p->apparatus[k].model);
         }
+        for (size_t k = 0; k < p->n_stages; k++) {
+            note_path(j, h, p->stages[k].environment_path);
+        }
     }
 }
 

@@ -128,6 +128,9 @@ int prepare_check_lock(struct hosted *h, const struct bundle *b, enum core_start
         if (rc == 0 && b->program->n_pin_files + b->program->n_apparatus > 0) {
             rc = check_pinned(h, b, err);
         }
+        if (rc == 0) {
+            rc = lock_verify_environments(b->program, b->lock, h->pins, err);
+        }
         if (rc != 0) {
             *why = failure_of_data(rc);
         }

@@ -1,7 +1,9 @@
 /* [stage.*]: what runs in a cell, in which order. Stages are read in the order of the file, then
  * sorted topologically, so that all later code may go through them in one pass. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/files/file.h"
 #include "base/json/json.h"
 #include "base/xalloc.h"
 #include "prereg/load/load.h"
@@ -64,11 +66,26 @@ static void load_env(struct load *l, struct plan_stage *s, const struct toml_nod
     s->env = env == NULL ? NULL : env->json;
 }
 
+/* The folder of a Python environment, from grid.toml's on. It decides PATH, so the stage cannot. */
+static void load_environment(struct load *l, struct plan_stage *s, const struct toml_node *t)
+{
+    if (!load_text(l, t, "environment", false, &s->environment)) {
+        return;
+    }
+    char *path = path_absolute(l->p->folder, s->environment);
+    s->environment_path = arena_strdup(&l->p->arena, path);
+    free(path);
+    if (json_member(s->env, "PATH") != NULL) {
+        load_error_key(l, toml_member(t, "environment"),
+                       "env.PATH and environment exclude each other: the environment sets PATH");
+    }
+}
+
 /* All keys but `after`, which needs the names of all stages. */
 static void load_stage(struct load *l, const struct toml_node *t)
 {
-    static const char *const keys[] = {"after", "command", "threads", "params",
-                                       "when",  "env",     "describe"};
+    static const char *const keys[] = {"after", "command", "threads",  "params",
+                                       "when",  "env",     "describe", "environment"};
     struct plan_program *p = l->p;
     struct plan_stage *s = &p->stages[p->n_stages++];
     *s = (struct plan_stage){.name = t->key,
@@ -88,6 +105,7 @@ static void load_stage(struct load *l, const struct toml_node *t)
     s->params = params == NULL ? p->empty_object : params->json;
     s->when = when == NULL ? NULL : when->json;
     load_env(l, s, t);
+    load_environment(l, s, t);
     (void)load_bool(l, t, "describe", &s->describes);
 }
 

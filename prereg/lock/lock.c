@@ -14,6 +14,7 @@
 #include "base/json/json.h"
 #include "base/layout/layout.h"
 #include "base/xalloc.h"
+#include "prereg/lock/environment.h"
 #include "prereg/lock/imported.h"
 #include "prereg/lock/pinned_files.h"
 #include "prereg/lock/signature.h"
@@ -114,6 +115,34 @@ static int add_files(const struct plan_program *p, cJSON *locked, struct err *er
     return rc;
 }
 
+/* The lists of all environments, by the path in the program. Without any there is no such member,
+ * so that the root of such a program is what it always was. */
+static int add_environments(const struct plan_program *p, cJSON *locked, struct err *err)
+{
+    cJSON *lists = json_object();
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < p->n_stages; i++) {
+        const struct plan_stage *s = &p->stages[i];
+        cJSON *list = NULL;
+        if (s->environment == NULL || json_member(lists, s->environment) != NULL) {
+            continue;
+        }
+        rc = environment_list(NULL, s->environment_path, &list, err);
+        if (rc == 0) {
+            json_put(lists, s->environment, list);
+        } else {
+            err->code = rc == ERR_LOCK ? ERR_INVALID : rc; /* there is no lock yet */
+            rc = err_wrap(err, "stage.%s.environment", s->name);
+        }
+    }
+    if (lists->child == NULL) {
+        cJSON_Delete(lists);
+    } else {
+        json_put(locked, "environments", lists);
+    }
+    return rc;
+}
+
 /* Conditions and stages without solved params are left out. */
 cJSON *lock_solved(const cJSON *describe)
 {
@@ -190,6 +219,9 @@ int lock_build(const struct plan_program *p, const cJSON *describe, const cJSON 
     int rc = add_data(p, locked, err);
     if (rc == 0) {
         rc = add_files(p, locked, err);
+    }
+    if (rc == 0) {
+        rc = add_environments(p, locked, err);
     }
     if (rc != 0) {
         cJSON_Delete(locked);

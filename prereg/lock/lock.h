@@ -3,7 +3,8 @@
  * (docs/program-format.md describes the file).
  *
  *   {"schema":1,"root":HEX,"locked":{"plan":...,"data":{NAME:HEX},"files":{ARG:HEX},
- *    "solved":{CONDITION:{STAGE:{...}}}[,"reuse":{...}]},"tool":...,"time":...,"git":{"commit","clean"}|null,
+ *    ["environments":{PATH:LIST},]"solved":{CONDITION:{STAGE:{...}}}[,"reuse":{...}]},
+ *    "tool":...,"time":...,"git":{"commit","clean"}|null,
  *    "describe":...,"proof":...,"signature":{...}|null}
  *
  * root = SHA-256 of the RFC 8785 text of "locked"; nothing outside "locked" can change a result.
@@ -84,7 +85,7 @@ enum lock_part {
     LOCK_DATA = 2, /* digests of [data] */
     LOCK_FILES =
         4,         /* digests of workers and files in commands: at submit, before they are copied */
-    LOCK_PINS = 8, /* digests of [pin] files and of models of [apparatus] */
+    LOCK_PINS = 8, /* digests of [pin] files and of models of [apparatus]; environments */
     LOCK_ALL = 15,
     LOCK_TELL_ABSENT = 16, /* with LOCK_DATA: what is not there is ERR_NOT_FOUND */
 };
@@ -99,6 +100,10 @@ int lock_verify(const struct plan_program *p, const struct lock *lock, unsigned 
  * that held something: as on a disk that is not mounted. */
 int lock_verify_path(struct pin_cache *cache, const char *locked, const char *path,
                      struct err *err) MUST_CHECK;
+
+/* The same for the environments of all stages; ERR_NOT_FOUND: one of them is not there at all. */
+int lock_verify_environments(const struct plan_program *p, const struct lock *lock,
+                             struct pin_cache *cache, struct err *err) MUST_CHECK;
 
 /* condition -> stage -> params: the values that the workers solved (struct describe's json, or
  * NULL). The caller deletes it. */

@@ -7,6 +7,7 @@
 #include "base/files/file.h"
 #include "base/json/json.h"
 #include "base/xalloc.h"
+#include "prereg/lock/environment.h"
 #include "prereg/lock/imported.h"
 #include "prereg/lock/lock.h"
 #include "prereg/lock/object.h"
@@ -284,6 +285,26 @@ static int verify_pins(const struct plan_program *p, const struct lock *lock,
     return rc;
 }
 
+/* Compares the environments of the stages, each once. */
+int lock_verify_environments(const struct plan_program *p, const struct lock *lock,
+                             struct pin_cache *cache, struct err *err)
+{
+    const cJSON *lists = json_member(lock->locked, "environments");
+    for (size_t i = 0; i < p->n_stages; i++) {
+        const struct plan_stage *s = &p->stages[i];
+        bool is_first = s->environment != NULL;
+        for (size_t k = 0; is_first && k < i; k++) {
+            const char *other = p->stages[k].environment;
+            is_first = other == NULL || strcmp(other, s->environment) != 0;
+        }
+        if (is_first && environment_verify(cache, json_member(lists, s->environment),
+                                           s->environment_path, err) != 0) {
+            return err_wrap(err, "stage.%s.environment", s->name);
+        }
+    }
+    return 0;
+}
+
 static bool is_data(const struct plan_program *p, const char *name)
 {
     for (size_t i = 0; i < p->n_data; i++) {
@@ -312,6 +333,17 @@ static bool is_file(const struct plan_program *p, const char *name)
     return found;
 }
 
+/* Whether some stage runs in the environment. */
+static bool is_environment(const struct plan_program *p, const char *name)
+{
+    for (size_t i = 0; i < p->n_stages; i++) {
+        if (p->stages[i].environment != NULL && strcmp(p->stages[i].environment, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool is_condition(const struct plan_program *p, const char *name)
 {
     for (size_t i = 0; i < p->n_conditions; i++) {
@@ -324,7 +356,8 @@ static bool is_condition(const struct plan_program *p, const char *name)
 
 static bool is_part(const struct plan_program *p, const char *name)
 {
-    static const char *const known[] = {"plan", "data", "files", "solved", "imported", "reuse"};
+    static const char *const known[] = {"plan",   "data",     "files", "environments",
+                                        "solved", "imported", "reuse"};
     (void)p;
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         if (strcmp(known[i], name) == 0) {
@@ -344,9 +377,11 @@ static int verify_names(const struct plan_program *p, const struct lock *lock, s
     } rows[] = {{lock->locked, "locked", is_part},
                 {lock->data, "data", is_data},
                 {lock->files, "files", is_file},
+                {json_member(lock->locked, "environments"), "environments", is_environment},
                 {lock->solved, "solved", is_condition}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        for (const cJSON *m = rows[i].table->child; m != NULL; m = m->next) {
+        const cJSON *table = rows[i].table; /* NULL: a lock without environments */
+        for (const cJSON *m = table == NULL ? NULL : table->child; m != NULL; m = m->next) {
             if (!rows[i].is_of(p, m->string)) {
                 return err_set(err, ERR_LOCK, "%s.%.80s: locked, and nothing in the program is it",
                                rows[i].what, m->string);
@@ -401,5 +436,12 @@ int lock_verify(const struct plan_program *p, const struct lock *lock, unsigned 
     if ((parts & LOCK_FILES) != 0 && (rc = verify_files(p, lock, cache, notes, err)) != 0) {
         return rc;
     }
-    return (parts & LOCK_PINS) != 0 ? verify_pins(p, lock, cache, err) : 0;
+    if ((parts & LOCK_PINS) == 0) {
+        return 0;
+    }
+    rc = verify_pins(p, lock, cache, err);
+    if (rc == 0 && (rc = lock_verify_environments(p, lock, cache, err)) != 0) {
+        rc = code_of(false, err);
+    }
+    return rc;
 }

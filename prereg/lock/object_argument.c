@@ -1,5 +1,5 @@
-/* Which file an argument of a stage's command names: beside the program, beside this executable, or
- * in PATH. */
+/* Which file an argument of a stage's command names: in the stage's environment, beside the
+ * program, beside this executable, or in PATH. */
 #include "prereg/lock/object.h"
 
 #include <stdlib.h>
@@ -30,6 +30,14 @@ int object_resolve_argument(const struct plan_program *p, size_t stage, size_t i
 {
     const struct plan_stage *s = &p->stages[stage];
     *path = NULL;
+    if (i == 0 && s->environment != NULL && strchr(s->command[0], '/') == NULL) {
+        *path = xasprintf("%s/bin/%s", s->environment_path, s->command[0]);
+        if (is_program(*path)) {
+            return 0;
+        }
+        free(*path);
+        *path = NULL;
+    }
     if (i == 0) {
         return object_resolve_worker(p, s->command[0], path, err);
     }

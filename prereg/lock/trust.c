@@ -39,7 +39,7 @@ static bool is_bundled(const struct plan_program *p, const struct plan_stage *s)
         ours = ours || strcmp(s->command[0], names[i]) == 0;
     }
     ours = ours && s->n_command == 1 && (s->env == NULL || s->env->child == NULL) &&
-           path_of_self(&self, &err) == 0 &&
+           s->environment == NULL && path_of_self(&self, &err) == 0 &&
            object_resolve_worker(p, s->command[0], &worker, &err) == 0;
     if (ours) {
         char *there = path_folder(worker);
@@ -65,6 +65,9 @@ static int digest_command(const struct plan_program *p, size_t stage, char hex[D
     json_put(o, "command", words);
     json_put(o, "files", files);
     json_put(o, "env", s->env == NULL ? cJSON_CreateNull() : json_copy(s->env));
+    if (s->environment != NULL) {
+        json_put_string(o, "environment", s->environment_path);
+    }
     for (size_t i = 0; rc == 0 && i < s->n_command; i++) {
         char *path = NULL;
         json_push_string(words, s->command[i]);
@@ -107,6 +110,9 @@ static char *command_line(const struct plan_program *p, size_t stage)
     const struct plan_stage *s = &p->stages[stage];
     struct strbuf line = STRBUF_INIT;
     strbuf_addf(&line, "stage.%s:", s->name);
+    if (s->environment != NULL) {
+        strbuf_addf(&line, " in %s:", s->environment_path);
+    }
     for (const cJSON *v = s->env == NULL ? NULL : s->env->child; v != NULL; v = v->next) {
         strbuf_addf(&line, " %s=%s", v->string, cJSON_IsString(v) ? v->valuestring : "");
     }

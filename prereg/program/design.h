@@ -120,9 +120,11 @@ struct plan_stage {
     const char **command; /* argv as written; command[0] is the worker */
     size_t n_command;
     int64_t threads;
-    const cJSON *params; /* object, before `when` and $factor */
-    const cJSON *when;   /* object factor -> level text -> params, or NULL */
-    const cJSON *env;    /* object name -> string, or NULL */
+    const cJSON *params;          /* object, before `when` and $factor */
+    const cJSON *when;            /* object factor -> level text -> params, or NULL */
+    const cJSON *env;             /* object name -> string, or NULL */
+    const char *environment;      /* folder of a Python environment as written, or NULL */
+    const char *environment_path; /* absolute */
     struct param_place *params_at;
     size_t n_params_at;
     bool describes;  /* its worker is asked with --describe; true by default */

@@ -280,11 +280,14 @@ void task_environment(const struct plan_stage *s, const char *folder, task_varia
     char *task = path_join(folder, LAYOUT_TASK);
     char *events = path_join(folder, LAYOUT_EVENTS);
     (void)snprintf(threads, sizeof(threads), "%lld", (long long)s->threads);
+    const char *environment = s->environment_path;
+    char *programs =
+        environment == NULL ? xstrdup(WORKER_PATH) : xasprintf("%s/bin:" WORKER_PATH, environment);
     const struct {
         const char *name;
         const char *value;
     } list[] = {
-        {"PATH", WORKER_PATH},
+        {"PATH", programs},
         {"HOME", folder}, /* nothing of the user's own settings reaches a worker */
         {"LANG", "C.UTF-8"},
         {"TZ", "UTC"},
@@ -292,9 +295,10 @@ void task_environment(const struct plan_stage *s, const char *folder, task_varia
         {"OPENBLAS_NUM_THREADS", threads},
         {"PREREG_TASK", task},
         {"PREREG_EVENTS", events},
+        {"VIRTUAL_ENV", environment},
     };
     for (size_t i = 0; i < ARRAY_LEN(list); i++) {
-        if (json_member(s->env, list[i].name) == NULL) {
+        if (list[i].value != NULL && json_member(s->env, list[i].name) == NULL) {
             fn(ctx, list[i].name, list[i].value);
         }
     }
@@ -305,6 +309,7 @@ void task_environment(const struct plan_stage *s, const char *folder, task_varia
             fn(ctx, own->string, own->valuestring);
         }
     }
+    free(programs);
     free(task);
     free(events);
 }

@@ -1,7 +1,14 @@
 #!/usr/bin/env python3
 """The lock at boot, at every spawn and at the verdict: what changed on the way is refused and named (invariant 3)."""
 
+import base64
+import glob
+import hashlib
+import json
 import os
+import shutil
+import subprocess
+import sys
 import time
 
 from lib import lab
@@ -93,6 +100,121 @@ def test_at_spawn(place):
     equal(place.status()[0]["paused_by"], "lock", "who paused it, after a restart")
     place.ctl("resume")
     place.wait_finished(60)
+
+
+def write_package(site, name, version, files):
+    """An installed package with its RECORD, whose lines have the forms that pip and others write."""
+    lines = []
+    for path, text in files.items():
+        full = os.path.join(site, path)
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        with open(full, "w", encoding="utf-8") as f:
+            f.write(text)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
+        quoted = f'"{path}"' if "," in path else path
+        lines.append(f"{quoted},sha256={digest},{len(text)}")
+    info = f"{name}-{version}.dist-info"
+    os.makedirs(os.path.join(site, info))
+    with open(os.path.join(site, info, "RECORD"), "w", encoding="utf-8") as f:
+        f.write("\r\n".join([*lines, f"{name}/__pycache__/__init__.cpython-311.pyc,sha256={digest},9", f"{info}/RECORD,,", ""]))
+
+
+# Runs by the environment's interpreter, which "python3" means there, and imports a package of it.
+IN_VENV = """
+import json, os, sys, toolbox
+with open(os.environ["PREREG_TASK"]) as f:
+    task = json.load(f)
+assert sys.prefix == os.environ["VIRTUAL_ENV"] == {venv!r}, (sys.prefix, os.environ)
+with open("part", "w") as f:
+    json.dump({{"protocol": 1, "attempt": task["attempt"], "metrics": {{"x": {{"value": toolbox.VALUE}}}}, "facts": {{}}, "read": {{}},
+               "artifacts": []}}, f)
+os.rename("part", "result.json")
+"""
+
+VENV_STAGE = """
+[stage.second]
+after = ["probe"]
+command = ["python3", "second.py"]
+environment = "venv"
+describe = false
+"""
+
+
+def venv_program(place):
+    """A program whose second stage runs in a venv with one package; (its grid.toml, the venv's site-packages)."""
+    venv = place.path("rogue/venv")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    site = glob.glob(os.path.join(venv, "lib/python3.*/site-packages"))[0]
+    write_package(site, "toolbox", "1.2.0", {"toolbox/__init__.py": "VALUE = 7\n", "toolbox/a, b.txt": "text\n"})
+    place.write("rogue/second.py", IN_VENV.format(venv=venv))
+    return rogue.program(place, ["good", "wait"], run=RUN, stages=VENV_STAGE), site
+
+
+def test_environment_locked(place):
+    """Interpreter, packages and loose files of a venv are in the lock; each kind of drift is named, and undone it is none."""
+    grid, site = venv_program(place)
+    with open(grid + ".lock", encoding="utf-8") as f:
+        locked = json.load(f)["locked"]["environments"]
+    equal((list(locked), {name: p["version"] for name, p in locked["venv"]["packages"].items()}, locked["venv"]["loose"]),
+          (["venv"], {"toolbox": "1.2.0"}, {}), "the list in the lock")
+    code, info = os.path.join(site, "toolbox/__init__.py"), os.path.join(site, "toolbox-1.2.0.dist-info")
+    cfg = os.path.join(os.path.dirname(grid), "venv/pyvenv.cfg")
+    python = os.path.join(os.path.dirname(grid), "venv/bin/python3")
+
+    def write(path, text):
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def other_python():
+        os.rename(python, python + ".away")
+        write(python, "#!/bin/sh\n")
+    rows = [("toolbox 1.2.0 was locked, 1.3.0 is installed", lambda: os.rename(info, info.replace("1.2.0", "1.3.0")),
+             lambda: os.rename(info.replace("1.2.0", "1.3.0"), info)),
+            ("toolbox 1.2.0 was locked, and is not installed", lambda: os.rename(info, site + "/away"),
+             lambda: os.rename(site + "/away", info)),
+            ("toolbox: toolbox/__init__.py differs from its RECORD", lambda: write(code, "VALUE = 8\n"),
+             lambda: write(code, "VALUE = 7\n")),
+            ("toolbox: toolbox/__init__.py is gone", lambda: os.rename(code, code + "c"), lambda: os.rename(code + "c", code)),
+            ("other 2.0 is installed, and was not locked", lambda: write_package(site, "other", "2.0", {"other/x.py": ""}),
+             lambda: shutil.rmtree(site + "/other-2.0.dist-info") or shutil.rmtree(site + "/other")),
+            ("sitecustomize.py was not there when it was locked", lambda: write(site + "/sitecustomize.py", "x = 1\n"),
+             lambda: os.remove(site + "/sitecustomize.py")),
+            ("leads to /elsewhere", lambda: write(site + "/more.pth", "# more\n/elsewhere\n"), lambda: os.remove(site + "/more.pth")),
+            ("is installed as a link to its sources", lambda: write(info + "/direct_url.json", '{"dir_info": {"editable": true}}'),
+             lambda: os.remove(info + "/direct_url.json")),
+            ("uses the system's packages", lambda: place.edit(cfg, "site-packages = false", "site-packages = true"),
+             lambda: place.edit(cfg, "site-packages = true", "site-packages = false")),
+            ("is installed with other files", other_python, lambda: os.replace(python + ".away", python))]
+    place.serve()
+    for text, harm, undo in rows:
+        harm()
+        for command in (["preregctl", "lock", "--verify", grid], ["preregd", "submit", grid]):
+            run = place.must(LOCK, *command)
+            expect(text in run.stderr and "stage.second.environment" in run.stderr, f"{command}: {text!r} is not in {run.stderr!r}")
+        undo()
+        place.ctl("lock", "--verify", grid)
+    os.makedirs(site + "/toolbox/__pycache__", exist_ok=True)
+    write(site + "/toolbox/__pycache__/__init__.cpython-311.pyc", "bytecode that an import leaves")
+    place.ctl("lock", "--verify", grid)
+
+
+def test_environment_drift(place):
+    """What changes in a venv between two tasks ends the next one as drift, and is named; a venv that is away is waited for."""
+    grid, site = venv_program(place)
+    venv = place.path("rogue/venv")
+    place.serve()
+    place.must(OK, "preregd", "submit", grid)
+    place.wait_for(lambda: place.tasks()["mode=good,seed=1/second"]["state"] == "done", 60, "one cell is done")
+    place.wait_for(lambda: place.tasks()[WAITING]["state"] == "running", 30, "the waiting task runs")
+    os.rename(venv, venv + ".away")
+    rogue.release(place)
+    wait_paused(place, "venv does not exist")
+    info = os.path.join(venv + ".away", os.path.relpath(site, venv), "toolbox-1.2.0.dist-info")
+    os.rename(info, info.replace("1.2.0", "2.0.1"))
+    os.rename(venv + ".away", venv)
+    place.wait_for(lambda: place.tasks()["mode=wait,seed=1/second"]["cause"] == "drift", 30, "drift is found")
+    told = place.ctl("explain", "mode=wait,seed=1/second").stdout
+    expect("toolbox 1.2.0 was locked, 2.0.1 is installed" in told, f"the package is not named: {told}")
 
 
 def test_at_verdict(place):
@@ -206,6 +328,6 @@ def test_run_may_change(place):
     place.wait_finished(60)
 
 
-lab.main(test_at_boot, test_submitted_again, test_at_spawn, test_at_verdict, test_worker_copy_changed,
+lab.main(test_at_boot, test_submitted_again, test_at_spawn, test_environment_locked, test_environment_drift, test_at_verdict, test_worker_copy_changed,
          test_worker_and_copy_changed, test_data_missing,
          test_data_back_and_other, test_verdict_asked_again, test_run_may_change)

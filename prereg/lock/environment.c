@@ -1,0 +1,445 @@
+/*
+ * Makes the list of an environment: finds its site-packages, reads the RECORD of each installed
+ * package and holds the digest of every file against it, and then looks for files that no RECORD
+ * names. Digests go through the cache, so that a list at every spawn costs stats and not reads.
+ * What a list cannot cover is an error here, never left out. environment_compare.c compares.
+ */
+#include "prereg/lock/environment.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files/file.h"
+#include "base/json/json.h"
+#include "base/xalloc.h"
+
+#define RECORD_MAX   ((size_t)64 << 20) /* bytes of a RECORD; that of PyTorch has 1.5 million */
+#define SETTINGS_MAX ((size_t)1 << 20)  /* bytes of pyvenv.cfg and of a .pth file */
+#define LOOSE_MAX    ((size_t)1024)     /* files in no RECORD */
+#define DEPTH_MAX    64                 /* folders within each other in site-packages */
+#define HASH_CHARS   43                 /* a SHA-256 in base64 without its padding */
+
+/* One list in the making. */
+struct package_scan {
+    struct pin_cache *cache;
+    char *site;    /* the folder site-packages */
+    char **listed; /* paths of RECORDs, from site-packages on; sorted before the loose files */
+    size_t n_listed;
+    size_t cap_listed;
+    cJSON *packages;
+    cJSON *loose;
+    size_t n_loose;
+};
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text);
+    size_t k = strlen(end);
+    return n >= k && strcmp(text + n - k, end) == 0;
+}
+
+/* The value of a key of pyvenv.cfg, on the heap; NULL when it has none. */
+static char *setting(const struct strbuf *cfg, const char *key)
+{
+    for (const char *line = cfg->buf; line != NULL && *line != '\0';) {
+        const char *end = strchrnul(line, '\n');
+        const char *equals = memchr(line, '=', (size_t)(end - line));
+        size_t n = equals == NULL ? 0 : (size_t)(equals - line);
+        while (n > 0 && line[n - 1] == ' ') {
+            n--;
+        }
+        if (n == strlen(key) && strncmp(line, key, n) == 0) {
+            const char *value = equals + 1 + strspn(equals + 1, " ");
+            return xstrndup(value, (size_t)(end - value));
+        }
+        line = *end == '\0' ? NULL : end + 1;
+    }
+    return NULL;
+}
+
+/* What pyvenv.cfg says; a conda prefix has none. The version is NULL where it is not in it. */
+static int read_settings(const char *path, char **version, struct err *err)
+{
+    struct strbuf cfg = STRBUF_INIT;
+    char *file = path_join(path, "pyvenv.cfg");
+    *version = NULL;
+    int rc = file_kind_at(file) == FILE_ABSENT ? 0 : file_read(file, SETTINGS_MAX, &cfg, err);
+    if (rc == 0 && cfg.len > 0) {
+        char *shared = setting(&cfg, "include-system-site-packages");
+        if (shared != NULL && strcmp(shared, "true") == 0) {
+            rc = err_set(err, ERR_INVALID,
+                         "%.150s uses the system's packages, which are not pinned: make it without "
+                         "--system-site-packages",
+                         path);
+        }
+        free(shared);
+        *version = setting(&cfg, "version");
+        if (*version == NULL) {
+            *version = setting(&cfg, "version_info");
+        }
+    }
+    free(file);
+    strbuf_release(&cfg);
+    return rc;
+}
+
+/* Finds lib/python3.N/site-packages, of which there is one; *name is "python3.N". */
+static int find_site(const char *path, char **site, char **name, struct err *err)
+{
+    struct name_list names = {0};
+    char *lib = path_join(path, "lib");
+    size_t found = 0;
+    int rc = dir_list(lib, &names, err);
+    for (size_t i = 0; rc == 0 && i < names.n; i++) {
+        char *inner = xasprintf("%s/%s/site-packages", lib, names.names[i]);
+        if (strncmp(names.names[i], "python3.", 8) == 0 && file_kind_at(inner) == FILE_FOLDER) {
+            found++;
+            free(*site);
+            free(*name);
+            *site = xstrdup(inner);
+            *name = xstrdup(names.names[i]);
+        }
+        free(inner);
+    }
+    if (rc == ERR_NOT_FOUND || (rc == 0 && found != 1)) {
+        rc = err_set(err, ERR_INVALID,
+                     "%.150s is not an environment of one Python: expected one "
+                     "lib/python3.N/site-packages in it, found %zu",
+                     path, found);
+    }
+    name_list_release(&names);
+    free(lib);
+    return rc;
+}
+
+/* Reads the SHA-256 of a RECORD, base64 with - and _. False when it is not one. */
+static bool read_hash(const char *text, size_t n, struct digest *out)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    unsigned bits = 0;
+    unsigned held = 0;
+    size_t at = 0;
+    for (size_t i = 0; n == HASH_CHARS && i < n; i++) {
+        const char *digit = text[i] == '\0' ? NULL : strchr(digits, text[i]);
+        if (digit == NULL) {
+            return false;
+        }
+        held = (held << 6U) | (unsigned)(digit - digits);
+        bits += 6;
+        if (bits >= 8 && at < sizeof(out->bytes)) {
+            bits -= 8;
+            out->bytes[at++] = (unsigned char)(held >> bits);
+            held &= (1U << bits) - 1;
+        }
+    }
+    return at == sizeof(out->bytes);
+}
+
+/* A line "path,sha256=HASH,size" of n bytes: the path on the heap, and where its hash is (NULL
+ * when it has none, as of RECORD itself and of bytecode). NULL when it has no such form. */
+static char *record_line(const char *line, size_t n, const char **hash, size_t *n_hash)
+{
+    const char *last = memrchr(line, ',', n);
+    const char *first = last == NULL ? NULL : memrchr(line, ',', (size_t)(last - line));
+    if (first == NULL) {
+        return NULL;
+    }
+    *n_hash = (size_t)(last - first - 1);
+    *hash = *n_hash == 0 ? NULL : first + 1;
+    size_t n_path = (size_t)(first - line);
+    if (n_path < 2 || line[0] != '"') {
+        return xstrndup(line, n_path);
+    }
+    struct strbuf path = STRBUF_INIT; /* "a ""b"" c" */
+    for (size_t i = 1; i + 1 < n_path; i++) {
+        strbuf_addc(&path, line[i]);
+        i += line[i] == '"' ? 1 : 0;
+    }
+    return strbuf_detach(&path);
+}
+
+/* Compares one file with what its RECORD says of it. */
+static int check_file(const struct package_scan *s, const char *package, const char *file,
+                      const struct digest *want, struct err *err)
+{
+    struct digest found;
+    char *path = path_absolute(s->site, file);
+    int rc = pin_digest(s->cache, path, &found, err);
+    if (rc == ERR_NOT_FOUND) {
+        rc = err_set(err, ERR_LOCK, "%.60s: %.120s is gone; its RECORD names it", package, file);
+    } else if (rc == 0 && !digest_equal(&found, want)) {
+        rc = err_set(err, ERR_LOCK, "%.60s: %.120s differs from its RECORD", package, file);
+    }
+    free(path);
+    return rc;
+}
+
+/* Checks each file of a RECORD, and notes its path. */
+static int read_record(struct package_scan *s, const char *package, const struct strbuf *text,
+                       struct err *err)
+{
+    int rc = 0;
+    const char *line = text->len == 0 ? "" : text->buf;
+    for (size_t number = 1; rc == 0 && *line != '\0'; number++) {
+        const char *end = strchrnul(line, '\n');
+        size_t n = (size_t)(end - line);
+        n -= n > 0 && line[n - 1] == '\r' ? 1 : 0;
+        const char *hash = NULL;
+        size_t n_hash = 0;
+        struct digest want;
+        char *path = n == 0 ? xstrdup("") : record_line(line, n, &hash, &n_hash);
+        if (path == NULL ||
+            (hash != NULL && (n_hash != HASH_CHARS + strlen("sha256=") ||
+                              strncmp(hash, "sha256=", strlen("sha256=")) != 0 ||
+                              !read_hash(hash + strlen("sha256="), HASH_CHARS, &want)))) {
+            rc =
+                err_set(err, ERR_INVALID, "%.60s: RECORD, line %zu: expected PATH,sha256=HASH,SIZE",
+                        package, number);
+        } else if (hash != NULL && !ends_with(path, ".pyc")) { /* Python rewrites bytecode */
+            rc = check_file(s, package, path, &want, err);
+        }
+        if (path != NULL) {
+            ARRAY_GROW(s->listed, s->n_listed, s->cap_listed);
+            s->listed[s->n_listed++] = path;
+        }
+        line = *end == '\0' ? end : end + 1;
+    }
+    return rc;
+}
+
+/* Packages that are installed by a link to their sources say so in direct_url.json. */
+static int refuse_editable(const char *folder, const char *package, struct err *err)
+{
+    cJSON *url = NULL;
+    struct err ignored;
+    char *path = path_join(folder, "direct_url.json");
+    bool editable = false;
+    if (json_read_file(path, SETTINGS_MAX, &url, &ignored) == 0) {
+        editable = cJSON_IsTrue(json_member(json_member(url, "dir_info"), "editable"));
+    }
+    cJSON_Delete(url);
+    free(path);
+    return editable ? err_set(err, ERR_INVALID,
+                              "%.80s is installed as a link to its sources, which are not pinned: "
+                              "install it without --editable",
+                              package)
+                    : 0;
+}
+
+/* Adds the package of one folder NAME-VERSION.dist-info. */
+static int add_package(struct package_scan *s, const char *info, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    char hex[DIGEST_HEX_SIZE];
+    char *folder = path_join(s->site, info);
+    char *file = path_join(folder, "RECORD");
+    char *name = xstrndup(info, strlen(info) - strlen(".dist-info"));
+    char *dash = strrchr(name, '-');
+    const char *version = dash == NULL ? "" : dash + 1;
+    if (dash != NULL) {
+        *dash = '\0';
+    }
+    int rc = refuse_editable(folder, name, err);
+    if (rc == 0 && (rc = file_read(file, RECORD_MAX, &text, err)) != 0) {
+        rc = rc == ERR_NOT_FOUND
+                 ? err_set(err, ERR_INVALID, "%.80s has no RECORD: install it with pip", name)
+                 : rc;
+    }
+    if (rc == 0) {
+        struct digest sum = digest_bytes(text.buf, text.len);
+        cJSON *package = json_object();
+        digest_hex(&sum, hex);
+        json_put_string(package, "version", version);
+        json_put_string(package, "record", hex);
+        json_put(s->packages, name, package);
+        rc = read_record(s, name, &text, err);
+    }
+    free(name);
+    free(file);
+    free(folder);
+    strbuf_release(&text);
+    return rc;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* A line of a .pth file that is not code names a folder whose files nothing pins. */
+static int refuse_folders(const char *path, const char *name, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    int rc = file_read(path, SETTINGS_MAX, &text, err);
+    for (const char *line = text.buf; rc == 0 && text.len > 0 && *line != '\0';) {
+        const char *end = strchrnul(line, '\n');
+        size_t n = strcspn(line, "\r\n");
+        bool code = strncmp(line, "import ", 7) == 0 || strncmp(line, "import\t", 7) == 0;
+        if (n > 0 && line[0] != '#' && !code) {
+            rc = err_set(err, ERR_INVALID, "%.80s leads to %.*s, whose files are not pinned", name,
+                         (int)(n > 100 ? 100 : n), line);
+        }
+        line = *end == '\0' ? end : end + 1;
+    }
+    strbuf_release(&text);
+    return rc;
+}
+
+static int look_at(struct package_scan *s, const char *inner, int depth, struct err *err);
+
+/* One name below site-packages: `inner` is its path from there on. */
+static int look_at_one(struct package_scan *s, const char *inner, int depth, struct err *err)
+{
+    char hex[DIGEST_HEX_SIZE];
+    struct digest sum;
+    char *path = path_join(s->site, inner);
+    enum file_kind kind = file_kind_at(path);
+    int rc = 0;
+    if (kind == FILE_FOLDER) {
+        rc = strcmp(path_name(inner), "__pycache__") == 0 ? 0 : look_at(s, inner, depth + 1, err);
+    } else {
+        rc = ends_with(inner, ".pth") && depth == 0 ? refuse_folders(path, inner, err) : 0;
+        bool is_listed =
+            bsearch(&inner, s->listed, s->n_listed, sizeof(*s->listed), by_bytes) != NULL;
+        if (rc == 0 && !is_listed && !ends_with(inner, ".pyc")) {
+            rc = s->n_loose++ < LOOSE_MAX
+                     ? pin_digest(s->cache, path, &sum, err)
+                     : err_set(err, ERR_INVALID, "%.100s: more than %zu files are in no RECORD",
+                               s->site, LOOSE_MAX);
+            if (rc == 0) {
+                digest_hex(&sum, hex);
+                json_put_string(s->loose, inner, hex);
+            }
+        }
+    }
+    free(path);
+    return rc;
+}
+
+/* Looks for files that no RECORD names, in a folder below site-packages ("": itself). */
+static int look_at(struct package_scan *s, const char *inner, int depth, struct err *err)
+{
+    struct name_list names = {0};
+    char *folder = path_join(s->site, inner);
+    int rc = depth > DEPTH_MAX ? err_set(err, ERR_INVALID, "%.150s: folders too deep", folder)
+                               : dir_list(folder, &names, err);
+    for (size_t i = 0; rc == 0 && i < names.n; i++) {
+        char *next = inner[0] == '\0' ? xstrdup(names.names[i]) : path_join(inner, names.names[i]);
+        rc = look_at_one(s, next, depth, err);
+        free(next);
+    }
+    name_list_release(&names);
+    free(folder);
+    return rc;
+}
+
+/* The packages, then the loose files. */
+static int scan_site(struct package_scan *s, struct err *err)
+{
+    struct name_list names = {0};
+    int rc = dir_list(s->site, &names, err);
+    for (size_t i = 0; rc == 0 && i < names.n; i++) {
+        if (ends_with(names.names[i], ".dist-info")) {
+            rc = add_package(s, names.names[i], err);
+        }
+    }
+    if (rc == 0) {
+        if (s->n_listed > 0) {
+            qsort(s->listed, s->n_listed, sizeof(*s->listed), by_bytes);
+        }
+        rc = look_at(s, "", 0, err);
+    }
+    name_list_release(&names);
+    return rc;
+}
+
+/* conda's own list of what is in a prefix: a file for each package, which names its files. */
+static int add_conda(struct package_scan *s, const char *path, cJSON *out, struct err *err)
+{
+    struct name_list names = {0};
+    char *folder = path_join(path, "conda-meta");
+    int rc = file_kind_at(folder) == FILE_FOLDER ? dir_list(folder, &names, err) : 0;
+    for (size_t i = 0; rc == 0 && i < names.n; i++) {
+        struct digest sum;
+        char hex[DIGEST_HEX_SIZE];
+        char *file = path_join(folder, names.names[i]);
+        if (ends_with(file, ".json") && (rc = pin_digest(s->cache, file, &sum, err)) == 0) {
+            digest_hex(&sum, hex);
+            json_put_string(out, names.names[i], hex);
+        }
+        free(file);
+    }
+    name_list_release(&names);
+    free(folder);
+    return rc;
+}
+
+/* The interpreter: a venv's bin/python3 is a link to it. */
+static int add_python(struct package_scan *s, const char *path, const char *version, cJSON *out,
+                      struct err *err)
+{
+    struct digest sum;
+    char hex[DIGEST_HEX_SIZE];
+    char *file = path_join(path, "bin/python3");
+    int rc = pin_digest(s->cache, file, &sum, err);
+    if (rc == ERR_NOT_FOUND) {
+        rc = err_set(err, ERR_INVALID, "%.150s has no bin/python3", path);
+    }
+    if (rc == 0) {
+        digest_hex(&sum, hex);
+        json_put_string(out, "version", version);
+        json_put_string(out, "sha256", hex);
+    }
+    free(file);
+    return rc;
+}
+
+/* Fills `list`, which has its four members in this order. */
+static int fill(struct package_scan *s, const char *path, cJSON *list, struct err *err)
+{
+    char *version = NULL;
+    char *name = NULL;
+    cJSON *python = json_object();
+    cJSON *conda = json_object();
+    json_put(list, "python", python);
+    json_put(list, "packages", s->packages);
+    json_put(list, "loose", s->loose);
+    json_put(list, "conda", conda);
+    int rc = read_settings(path, &version, err);
+    if (rc == 0 && (rc = find_site(path, &s->site, &name, err)) == 0 &&
+        (rc = add_python(s, path, version == NULL ? name + strlen("python") : version, python,
+                         err)) == 0 &&
+        (rc = scan_site(s, err)) == 0) {
+        rc = add_conda(s, path, conda, err);
+    }
+    free(name);
+    free(version);
+    return rc;
+}
+
+int environment_list(struct pin_cache *cache, const char *path, cJSON **out, struct err *err)
+{
+    struct package_scan s = {.cache = cache, .packages = json_object(), .loose = json_object()};
+    cJSON *list = json_object();
+    *out = NULL;
+    int rc = file_kind_at(path) == FILE_ABSENT
+                 ? err_set(err, ERR_NOT_FOUND, "%.200s does not exist", path)
+                 : 0;
+    if (rc == 0) {
+        rc = fill(&s, path, list, err);
+    } else {
+        cJSON_Delete(s.packages);
+        cJSON_Delete(s.loose);
+    }
+    for (size_t i = 0; i < s.n_listed; i++) {
+        free(s.listed[i]);
+    }
+    free(s.listed);
+    free(s.site);
+    if (rc != 0) {
+        cJSON_Delete(list);
+        return rc;
+    }
+    *out = list;
+    return 0;
+}

@@ -1,0 +1,105 @@
+/* Compares two lists of an environment, and names the first package that differs as a user knows
+ * it: by its name and versions. Locks are a stranger's, so what a list lacks counts as absent. */
+#include "prereg/lock/environment.h"
+
+#include <string.h>
+
+#include "base/json/json.h"
+
+static const char *text_in(const cJSON *o, const char *key)
+{
+    const cJSON *m = json_member(o, key);
+    return cJSON_IsString(m) ? m->valuestring : "?";
+}
+
+/* One package; either side may be NULL. */
+static int compare_package(const char *name, const cJSON *locked, const cJSON *now, struct err *err)
+{
+    const char *then = text_in(locked, "version");
+    const char *here = text_in(now, "version");
+    if (now == NULL) {
+        return err_set(err, ERR_LOCK, "%.80s %.40s was locked, and is not installed", name, then);
+    }
+    if (locked == NULL) {
+        return err_set(err, ERR_LOCK, "%.80s %.40s is installed, and was not locked", name, here);
+    }
+    if (strcmp(then, here) != 0) {
+        return err_set(err, ERR_LOCK, "%.80s %.40s was locked, %.40s is installed", name, then,
+                       here);
+    }
+    if (!json_equal(locked, now)) {
+        return err_set(err, ERR_LOCK,
+                       "%.80s %.40s is installed with other files than those that were locked",
+                       name, here);
+    }
+    return 0;
+}
+
+/* Of loose files and of conda's list: a name and its digest. */
+static int compare_file(const char *name, const cJSON *locked, const cJSON *now, struct err *err)
+{
+    if (locked != NULL && now != NULL && json_equal(locked, now)) {
+        return 0;
+    }
+    return err_set(err, ERR_LOCK, "%.120s %s", name,
+                   now == NULL      ? "was locked, and is gone"
+                   : locked == NULL ? "was not there when it was locked"
+                                    : "is not what was locked");
+}
+
+typedef int compare_fn(const char *name, const cJSON *locked, const cJSON *now, struct err *err);
+
+/* Each name of both sides. */
+static int compare_names(const cJSON *locked, const cJSON *now, compare_fn *fn, struct err *err)
+{
+    const cJSON *m = NULL;
+    cJSON_ArrayForEach(m, locked)
+    {
+        int rc = fn(m->string, m, json_member(now, m->string), err);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    cJSON_ArrayForEach(m, now)
+    {
+        if (json_member(locked, m->string) == NULL) {
+            return fn(m->string, NULL, m, err);
+        }
+    }
+    return 0;
+}
+
+int environment_compare(const cJSON *locked, const cJSON *now, struct err *err)
+{
+    const struct {
+        const char *part;
+        compare_fn *fn;
+    } rows[] = {{"packages", compare_package}, {"loose", compare_file}, {"conda", compare_file}};
+    if (!cJSON_IsObject(locked)) {
+        return err_set(err, ERR_LOCK, "not in the lock");
+    }
+    int rc =
+        compare_package("Python", json_member(locked, "python"), json_member(now, "python"), err);
+    for (size_t i = 0; rc == 0 && i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const cJSON *then = json_member(locked, rows[i].part);
+        rc = cJSON_IsObject(then)
+                 ? compare_names(then, json_member(now, rows[i].part), rows[i].fn, err)
+                 : err_set(err, ERR_LOCK, "its list has no \"%s\"", rows[i].part);
+    }
+    return rc;
+}
+
+int environment_verify(struct pin_cache *cache, const cJSON *locked, const char *path,
+                       struct err *err)
+{
+    cJSON *now = NULL;
+    int rc = environment_list(cache, path, &now, err);
+    if (rc == 0) {
+        rc = environment_compare(locked, now, err);
+    } else if (rc == ERR_INVALID) {
+        err->code = ERR_LOCK; /* it could be listed once */
+        rc = ERR_LOCK;
+    }
+    cJSON_Delete(now);
+    return rc;
+}
