@@ -1,6 +1,7 @@
-/* The programs that `preregctl init` writes: ctl/starter.toml and ctl/templates/NAME.toml,
- * compiled into the executable. The first line of each is a comment with the question it asks;
- * "starter" is replaced by the program's name. */
+/* The programs that `preregctl init` writes: ctl/starter.toml and ctl/templates/, compiled into the
+ * executable. A template is a grid.toml, directly followed by the files beside it that it needs.
+ * The first line of each grid.toml is a comment with the question it asks; "starter" in it is
+ * replaced by the program's name. */
 #ifndef CTL_TEMPLATES_H
 #define CTL_TEMPLATES_H
 
@@ -8,7 +9,8 @@
 
 /* One compiled-in text. */
 struct template_file {
-    const char *name; /* "holding_fixed"; "" for the starter */
+    const char *name; /* of the template: "holding_fixed"; "" for the starter */
+    const char *path; /* from the program's folder on: "grid.toml", "tasks/grammar.yaml" */
     const unsigned char *text;
     size_t len;
 };

@@ -37,11 +37,20 @@ static char *name_of(const char *folder)
     return name;
 }
 
+/* Whether the file begins a template: the others of it follow. */
+static bool is_first(size_t i)
+{
+    return i == 0 || strcmp(template_files[i].name, template_files[i - 1].name) != 0;
+}
+
 /* What a template asks, from its first line: "# What it asks". */
 static void print_list(void)
 {
     for (size_t i = 1; i < n_template_files; i++) {
         const struct template_file *t = &template_files[i];
+        if (!is_first(i)) {
+            continue;
+        }
         const char *line = (const char *)t->text + strlen("# ");
         const char *end = memchr(line, '\n', t->len - strlen("# "));
         assert(end != NULL);
@@ -58,6 +67,9 @@ static const struct template_file *find_template(const char *name, struct err *e
     /* the names so far, for the message */
     struct strbuf all = STRBUF_INIT;
     for (size_t i = 1; i < n_template_files; i++) {
+        if (!is_first(i)) {
+            continue;
+        }
         if (strcmp(template_files[i].name, name) == 0) {
             strbuf_release(&all);
             return &template_files[i];
@@ -85,6 +97,35 @@ static int write_template(const struct template_file *template, const char *path
     int rc = file_write_atomic(path, text.buf, text.len, 0644, err);
     free(name);
     strbuf_release(&text);
+    return rc;
+}
+
+/* Whether the template has files beside its grid.toml. */
+static bool has_companions(const struct template_file *template)
+{
+    size_t next = (size_t)(template - template_files) + 1;
+    return next < n_template_files && !is_first(next);
+}
+
+/* Writes the files of a template that belong beside its grid.toml. One that exists is an error, so
+ * that nothing of the user's is overwritten; grid.toml is written after them. */
+static int write_companions(const struct template_file *template, const char *folder,
+                            struct err *err)
+{
+    size_t first = (size_t)(template - template_files) + 1;
+    int rc = 0;
+    for (size_t i = first; rc == 0 && i < n_template_files && !is_first(i); i++) {
+        const struct template_file *t = &template_files[i];
+        char *path = path_join(folder, t->path);
+        char *parent = path_folder(path);
+        if (file_kind_at(path) != FILE_ABSENT) {
+            rc = err_set(err, ERR_EXISTS, "%s exists already and is left unchanged", path);
+        } else if ((rc = dir_make(parent, 0777, err)) == 0) {
+            rc = file_write_atomic(path, t->text, t->len, 0644, err);
+        }
+        free(parent);
+        free(path);
+    }
     return rc;
 }
 
@@ -163,24 +204,42 @@ static void add_shell_word(struct strbuf *out, const char *path)
     strbuf_addf(out, "'");
 }
 
+/* Of a template with files of its own: the commands in the comment on top of its grid.toml, which
+ * are the lines "#   COMMAND". */
+static void add_own_commands(struct strbuf *out, const struct template_file *template)
+{
+    static const char mark[] = "#   ";
+    const char *line = (const char *)template->text;
+    const char *end = line + template->len;
+    while (has_companions(template) && line < end && *line == '#') {
+        const char *feed = memchr(line, '\n', (size_t)(end - line));
+        size_t n = (size_t)((feed == NULL ? end : feed) - line);
+        if (n > strlen(mark) && memcmp(line, mark, strlen(mark)) == 0) {
+            strbuf_addf(out, "  %.*s\n", (int)(n - strlen(mark)), line + strlen(mark));
+        }
+        line += n + 1;
+    }
+}
+
 /* The commands that follow, ready to be pasted. */
-static void print_next(const char *path, const char *folder)
+static void print_next(const struct template_file *template, const char *path, const char *folder)
 {
     struct strbuf cd = STRBUF_INIT;
+    struct strbuf own = STRBUF_INIT;
+    add_own_commands(&own, template);
     if (strcmp(folder, ".") != 0) {
         strbuf_addf(&cd, "  cd ");
         add_shell_word(&cd, folder);
         strbuf_addf(&cd, "\n");
     }
-    terminal_printf(stdout,
-                    "%s is written. Next:\n"
-                    "%s"
-                    "  prereg-data demo --seed 1 --out data\n"
-                    "  preregctl check grid.toml\n"
-                    "  preregctl try grid.toml\n"
-                    "  preregctl lock grid.toml\n"
-                    "  preregd submit grid.toml --wait\n",
-                    path, cd.len > 0 ? cd.buf : "");
+    terminal_printf(stdout, "%s is written. Next:\n%s%s", path, cd.len > 0 ? cd.buf : "",
+                    own.len > 0 ? own.buf
+                                : "  prereg-data demo --seed 1 --out data\n"
+                                  "  preregctl check grid.toml\n"
+                                  "  preregctl try grid.toml\n"
+                                  "  preregctl lock grid.toml\n"
+                                  "  preregd submit grid.toml --wait\n");
+    strbuf_release(&own);
     strbuf_release(&cd);
 }
 
@@ -197,11 +256,9 @@ static int write_program(const struct ctl_options *o, const char *folder, struct
         rc = err_set(err, ERR_EXISTS, "%s exists already and is left unchanged", path);
     } else if (o->from != NULL) {
         rc = write_successor(o->from, path, folder, err);
-    } else {
-        rc = write_template(template, path, folder, err);
-        if (rc == 0) {
-            print_next(path, folder);
-        }
+    } else if ((rc = write_companions(template, folder, err)) == 0 &&
+               (rc = write_template(template, path, folder, err)) == 0) {
+        print_next(template, path, folder);
     }
     free(path);
     return rc;

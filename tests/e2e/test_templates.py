@@ -3,12 +3,15 @@
 
 import os
 import re
+import shutil
 import subprocess
 
 from lib import lab
 from lib.lab import ANY, INVALID, LOCK, OK, USAGE, equal, expect
 
 NAMES = ["minimal", "below_the_floor", "active_vs_total", "holding_fixed"]
+# Templates with files beside grid.toml, which need libraries: tests/oracle/test_templates.py runs them to the verdict.
+WITH_FILES = {"pytorch": ["train.py"], "transformers": ["train.py"], "lm-eval": ["tasks/grammar.yaml"]}
 COMMAND = re.compile(r"^#   ((?:prereg|preregctl|preregd|prereg-data) [^#]*[^# ])", re.MULTILINE)
 
 
@@ -62,7 +65,7 @@ def test_to_the_verdict(place):
 
 def test_names(place):
     listed = [line.split()[0] for line in place.ctl("init", "--list").stdout.splitlines()]
-    equal(listed, NAMES, "--list")
+    equal(listed, [*NAMES, *WITH_FILES], "--list")
     rows = [(["--template", ""], "there are minimal, below_the_floor"), (["--template", "minmal"], "there are minimal"),
             (["--template"], "needs a value"), (["--list", "new"], "--list takes nothing else"),
             (["--list", "--template", "minimal"], "--list takes nothing else"), (["new", "old"], "usage: preregctl init")]
@@ -71,6 +74,28 @@ def test_names(place):
         expect(message in run.stderr, f"init {words}: {run.stderr!r}")
     expect("the path is empty" in place.ctl("init", "", wanted=ANY).stderr, "an empty folder name")
     expect(not os.path.exists(place.path("new")), "a refused init wrote something")
+
+
+def test_with_files(place):
+    """What is beside grid.toml is written, too, and never over a file that is there; the plan holds without any library."""
+    for name, files in WITH_FILES.items():
+        shown = place.ctl("init", "--template", name, "mine").stdout
+        folder = place.path("mine")
+        found = sorted(os.path.relpath(os.path.join(at, n), folder) for at, _, names in os.walk(folder) for n in names)
+        equal(found, sorted(["grid.toml", *files]), f"files of {name}")
+        with open(os.path.join(folder, "grid.toml"), encoding="utf-8") as f:
+            commands = COMMAND.findall(f.read().split("\n\n")[0])
+        for command in commands:
+            expect(f"  {command}" in shown, f"init {name} does not print {command!r}:\n{shown}")
+        equal((len(commands), ".venv/bin/pip install" in shown), (4, True), f"commands of {name}")
+        expect(".venv is not a folder" in place.ctl("check", "--no-run", f"{folder}/grid.toml", wanted=INVALID).stderr, "no .venv")
+        os.mkdir(os.path.join(folder, ".venv"))
+        follow(place, folder, [commands[0], "preregctl check --no-run grid.toml"])
+        os.remove(os.path.join(folder, "grid.toml"))
+        place.write(os.path.join(folder, files[0]), "mine\n")
+        refused = place.ctl("init", "--template", name, "mine", wanted=ANY).stderr
+        expect(f"{files[0]} exists already" in refused and not os.path.exists(os.path.join(folder, "grid.toml")), refused)
+        shutil.rmtree(folder)
 
 
 def test_successor(place):
@@ -101,4 +126,4 @@ def test_next_commands_are_shell_words(place):
     expect("  cd " not in place.ctl("init", cwd=place.path("here")).stdout, "cd to where one is")
 
 
-lab.main(test_check_and_lock, test_to_the_verdict, test_names, test_successor, test_next_commands_are_shell_words)
+lab.main(test_check_and_lock, test_to_the_verdict, test_names, test_with_files, test_successor, test_next_commands_are_shell_words)
