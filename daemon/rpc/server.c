@@ -185,6 +185,7 @@ static void answer_line(struct conn *c, const char *line, size_t len)
     struct rpc_request request;
     struct err err;
     c->state = CONN_ANSWERING;
+    set_limit(c); /* reading set one, and an answer may take long: a submit hashes */
     int rc = rpc_request_parse(line, len, &message, &request, &err);
     c->request = request.id;
     if (rc != 0) {
