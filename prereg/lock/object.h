@@ -21,8 +21,8 @@ int object_resolve_worker(const struct plan_program *p, const char *name, char *
                           struct err *err) MUST_CHECK;
 
 /* The absolute path of command[i] of a stage when it is a file that the lock pins: always for
- * i == 0 (a bare name is searched in the stage's environment first); for others when it names a regular file relative to the program's folder. *path is NULL
- * when it is a plain argument. */
+ * i == 0 (a bare name is searched in the stage's environment first); for others when it names a
+ * regular file relative to the program's folder. *path is NULL when it is a plain argument. */
 int object_resolve_argument(const struct plan_program *p, size_t stage, size_t i, char **path,
                             struct err *err) MUST_CHECK;
 

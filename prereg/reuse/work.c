@@ -59,6 +59,11 @@ cJSON *work_describe(const struct plan_program *p, const struct lock *lock,
     json_put(o, "params", task_params(p, lock, task / p->n_stages, stage));
     json_put(o, "data", data_of(lock, named));
     json_put(o, "pins", pins_of(lock, named));
+    if (s->environment != NULL) {
+        const cJSON *lists = json_member(lock->locked, "environments");
+        const cJSON *list = json_member(lists, s->environment);
+        json_put(o, "environment", list == NULL ? cJSON_CreateNull() : json_copy(list));
+    }
     return o;
 }
 

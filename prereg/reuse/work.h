@@ -4,10 +4,11 @@
  * agrees between programs.
  *
  * Covered: the stage's name, the digests of its worker and of the other files of its command, the
- * other arguments, env and threads, the resolved parameters (solved ones included), the model of
- * GPU, the digests of [data] and of [pin] files, and the works of the stages that it comes after.
- * Not covered: names of cells, factors and programs, [run], and the machine, which no lock covers.
- * Another name of a work ([[same_work]]) has the digest of the task that does the work.
+ * other arguments, env and threads, what its environment holds, the resolved parameters (solved
+ * ones included), the model of GPU, the digests of [data] and of [pin] files, and the works of the
+ * stages that it comes after. Not covered: names of cells, factors and programs, [run], and the
+ * machine, which no lock covers. Another name of a work ([[same_work]]) has the digest of the task
+ * that does the work.
  *
  * A worker is handed all of [data]. So that a successor may add some, both sides are taken over the
  * names of one program, the earlier one: each data set and pinned file that it had must be there

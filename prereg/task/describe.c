@@ -354,14 +354,14 @@ static int ask(struct asking *a, const struct task_attempt *attempt, size_t cond
 }
 
 /* Tasks that one process is asked. */
-struct batch {
+struct asked_batch {
     size_t stage; /* of the first of them */
     char *questions[ASKED_AT_ONCE];
     size_t n;
 };
 
 /* Keeps a line for each question; nothing unless the process printed exactly one for each. */
-static void keep_lines(struct asking *a, const struct batch *b, const struct strbuf *out)
+static void keep_lines(struct asking *a, const struct asked_batch *b, const struct strbuf *out)
 {
     size_t n_lines = 0;
     for (size_t i = 0; i < out->len; i++) {
@@ -385,7 +385,7 @@ static void keep_lines(struct asking *a, const struct batch *b, const struct str
 
 /* Asks the tasks of the batch, whose files are written, and empties it. A failure is not reported:
  * each is then asked alone. */
-static void ask_batch(struct asking *a, struct batch *b)
+static void ask_batch(struct asking *a, struct asked_batch *b)
 {
     struct proc_result r = {.out = STRBUF_INIT, .err = STRBUF_INIT};
     struct err err;
@@ -401,7 +401,7 @@ static void ask_batch(struct asking *a, struct batch *b)
 }
 
 /* Adds the task of (condition, stage), unless an equal one is in the batch or was asked. */
-static int batch_add(struct asking *a, struct batch *b, size_t stage, size_t condition,
+static int batch_add(struct asking *a, struct asked_batch *b, size_t stage, size_t condition,
                      struct err *err)
 {
     const struct task_attempt of = {.cell = a->p->conditions[condition].first_cell, .stage = stage};
@@ -430,7 +430,7 @@ static int batch_add(struct asking *a, struct batch *b, size_t stage, size_t con
 /* Asks the stages [first, end) of all conditions, several tasks in one process. */
 static int ask_in_batches(struct asking *a, size_t first, size_t end, struct err *err)
 {
-    struct batch b = {0};
+    struct asked_batch b = {0};
     int rc = 0;
     for (size_t s = first; rc == 0 && s < end; s++) {
         for (size_t c = 0; rc == 0 && c < a->p->n_conditions; c++) {

@@ -51,7 +51,11 @@ export function morph(old, fresh) {
     if (old.data !== fresh.data) old.data = fresh.data;
     return;
   }
-  for (const { name, value } of [...fresh.attributes]) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  for (const { name, value } of [...fresh.attributes]) {
+    if (old.getAttribute(name) === value) continue;
+    if (name === "style") old.style.cssText = value; // as an attribute the policy refuses it
+    else old.setAttribute(name, value);
+  }
   for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name);
   for (const handler of HANDLERS) if (old[handler] !== fresh[handler]) old[handler] = fresh[handler];
   if (old.hasAttribute("data-own")) return;

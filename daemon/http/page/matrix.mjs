@@ -21,7 +21,7 @@ export class Matrix {
   }
 
   build() {
-    this.caption = el("caption.hidden");
+    this.caption = el("caption.hidden", null, "Cells and stages");
     this.head = el("tr");
     this.above = el("tr.space", { "aria-hidden": "true" }, el("td"));
     this.below = el("tr.space", { "aria-hidden": "true" }, el("td"));

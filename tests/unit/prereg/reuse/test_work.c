@@ -50,6 +50,10 @@ static int world_make(void **state)
     free(scratch_write(w->folder, "more.txt", "upon\n", 0600));
     free(scratch_write(w->folder, "worker.sh", "#!/bin/sh\nexit 0\n", 0700));
     free(scratch_write(w->folder, "other.sh", "#!/bin/sh\nexit 1\n", 0700));
+    scratch_put(w->folder, "env/bin/python3", "interpreter\n");
+    scratch_put(w->folder, "env/pyvenv.cfg", "home = /usr\nversion = 3.11.7\n");
+    scratch_put(w->folder, "env/lib/python3.11/site-packages/a-1.dist-info/RECORD",
+                "a-1.dist-info/RECORD,,\n");
     w->then = side_of(SMALL_PROGRAM, w->folder, NULL);
     *state = w;
     return 0;
@@ -84,6 +88,7 @@ static const struct {
     {"threads = 2", "threads = 1", false, false, "threads is 1, and was 2"},
     {"threads = 2", "threads = 2\nenv = { A = \"1\" }", false, false,
      "env.A is \"1\", and was nothing"},
+    {"threads = 2", "threads = 2\nenvironment = \"env\"", false, false, "environment is {"},
     {"\"--quick\"", "\"--slow\"", false, false, "arguments is"},
     {"command = [\"./worker.sh\"]", "command = [\"./other.sh\"]", true, false, "worker is"},
     {"[run]\n", "[pin]\nfiles = [\"more.txt\"]\n[run]\n", true, true, ""},
