@@ -30,7 +30,7 @@ void curve_cell_release(struct curve_cell *c)
     *c = (struct curve_cell){0};
 }
 
-struct point {
+struct group_point {
     double x;
     double y;
     size_t cell;
@@ -38,8 +38,8 @@ struct point {
 
 static int compare_points(const void *a, const void *b)
 {
-    const struct point *p = a;
-    const struct point *q = b;
+    const struct group_point *p = a;
+    const struct group_point *q = b;
     if (p->x != q->x) {
         return p->x < q->x ? -1 : 1;
     }
@@ -55,7 +55,7 @@ static size_t stretch_of(double x, double first, double last, size_t n)
 
 /* One group: points[0..n). `sums` and `counts` have an entry for each cell, all zero before and
  * after. */
-static void push_group(cJSON *list, const struct point *points, size_t n, double *sums,
+static void push_group(cJSON *list, const struct group_point *points, size_t n, double *sums,
                        size_t *counts)
 {
     double low = points[0].y;
@@ -86,7 +86,7 @@ static void push_group(cJSON *list, const struct point *points, size_t n, double
     json_push(list, one);
 }
 
-static size_t count_steps(const struct point *points, size_t n)
+static size_t count_steps(const struct group_point *points, size_t n)
 {
     size_t steps = 0;
     for (size_t i = 0; i < n; i++) {
@@ -95,7 +95,7 @@ static size_t count_steps(const struct point *points, size_t n)
     return steps;
 }
 
-static cJSON *group(const struct point *points, size_t n, size_t n_cells, size_t n_points)
+static cJSON *group(const struct group_point *points, size_t n, size_t n_cells, size_t n_points)
 {
     cJSON *list = json_array();
     double *sums = xcalloc(n_cells, sizeof(*sums));
@@ -130,11 +130,11 @@ cJSON *curve_arm_json(const struct curve_cell *cells, size_t n_cells, size_t arm
     if (n == 0) {
         return NULL;
     }
-    struct point *points = xcalloc(n, sizeof(*points));
+    struct group_point *points = xcalloc(n, sizeof(*points));
     size_t at = 0;
     for (size_t c = 0; c < n_cells; c++) {
         for (size_t i = 0; cells[c].arm == arm && i < cells[c].n; i++) {
-            points[at++] = (struct point){cells[c].xs[i], cells[c].ys[i], c};
+            points[at++] = (struct group_point){cells[c].xs[i], cells[c].ys[i], c};
         }
     }
     qsort(points, n, sizeof(*points), compare_points);

@@ -46,11 +46,9 @@ bool curves_are_sealed(const struct hosted *h, size_t stage)
            !h->status.unblinded;
 }
 
-void curves_question_free(struct curves_question *q)
+static void free_question(void *question)
 {
-    if (q == NULL) {
-        return;
-    }
+    struct curves_question *q = question;
     for (size_t i = 0; i < q->n_stages; i++) {
         free(q->stages[i]);
     }
@@ -72,7 +70,7 @@ void curves_question_free(struct curves_question *q)
 
 /* ---- a list of the metrics ---- */
 
-struct names {
+struct metric_names {
     char *items[METRICS_MAX];
     size_t n;
     bool any; /* the task had points */
@@ -80,7 +78,7 @@ struct names {
 
 static void take_name(void *ctx, const char *name, double x, double y)
 {
-    struct names *names = ctx;
+    struct metric_names *names = ctx;
     (void)x;
     (void)y;
     names->any = true;
@@ -96,7 +94,7 @@ static void take_name(void *ctx, const char *name, double x, double y)
 
 static void list_stage(const struct curves_question *q, size_t stage, cJSON *list)
 {
-    struct names names = {.n = 0};
+    struct metric_names names = {.n = 0};
     size_t n_tasks = 0;
     for (size_t c = 0; c < q->n_cells && n_tasks < NAMED_TASKS; c++) {
         char *task = layout_task(q->folder, q->cells[c].folder, q->stages[stage]);
@@ -118,7 +116,7 @@ static void list_stage(const struct curves_question *q, size_t stage, cJSON *lis
 
 static int list_read(struct page_job *j, struct err *err)
 {
-    const struct curves_question *q = j->curves;
+    const struct curves_question *q = j->question;
     cJSON *o = json_object();
     cJSON *list = json_array();
     (void)err;
@@ -133,14 +131,14 @@ static int list_read(struct page_job *j, struct err *err)
 
 /* ---- one metric ---- */
 
-struct wanted {
+struct wanted_curve {
     const char *metric;
     struct curve_cell *cell;
 };
 
 static void take_point(void *ctx, const char *name, double x, double y)
 {
-    const struct wanted *w = ctx;
+    const struct wanted_curve *w = ctx;
     if (w->cell->n < READ_MAX && strcmp(name, w->metric) == 0) {
         curve_cell_add(w->cell, x, y);
     }
@@ -148,14 +146,14 @@ static void take_point(void *ctx, const char *name, double x, double y)
 
 static int curves_read(struct page_job *j, struct err *err)
 {
-    const struct curves_question *q = j->curves;
+    const struct curves_question *q = j->question;
     struct curve_cell *cells = xcalloc(q->n_cells + 1, sizeof(*cells));
     cJSON *o = json_object();
     cJSON *arms = json_array();
     cJSON *singles = json_array();
     (void)err;
     for (size_t c = 0; c < q->n_cells; c++) {
-        struct wanted w = {.metric = q->metric, .cell = &cells[c]};
+        struct wanted_curve w = {.metric = q->metric, .cell = &cells[c]};
         char *task = layout_task(q->folder, q->cells[c].folder, q->stages[0]);
         cells[c].arm = q->cells[c].arm;
         (void)curve_events_read_task(task, take_point, &w);
@@ -239,7 +237,7 @@ static int find_stage(const struct hosted *h, const cJSON *params, size_t *stage
     return 0;
 }
 
-void curves_serve(struct request *r, const cJSON *params)
+void curves_serve(struct page_request *r, const cJSON *params)
 {
     struct hosted *h = NULL;
     struct err err;
@@ -263,9 +261,11 @@ void curves_serve(struct request *r, const cJSON *params)
         return;
     }
     struct page_job *j = page_job_new(metric == NULL ? list_read : curves_read);
-    j->curves = ask(h, stage);
-    j->curves->metric = metric == NULL ? NULL : xstrdup(metric);
-    j->curves->n_points = (size_t)points;
-    j->curves->with_cells = with_cells == 1;
+    struct curves_question *q = ask(h, stage);
+    q->metric = metric == NULL ? NULL : xstrdup(metric);
+    q->n_points = (size_t)points;
+    q->with_cells = with_cells == 1;
+    j->question = q;
+    j->free_question = free_question;
     page_job_start(r, j);
 }

@@ -8,11 +8,8 @@
 
 #include "daemon/http/data.h"
 
-struct curves_question;
-
 /* Whether what this stage measures is sealed now. */
 bool curves_are_sealed(const struct hosted *h, size_t stage);
-void curves_serve(struct request *r, const cJSON *params);
-void curves_question_free(struct curves_question *q); /* NULL is fine */
+void curves_serve(struct page_request *r, const cJSON *params);
 
 #endif

@@ -13,13 +13,13 @@
 #include "daemon/answers/answer.h"
 #include "daemon/http/curves.h"
 
-static void fail(struct request *r, const struct err *why)
+static void fail(struct page_request *r, const struct err *why)
 {
     reply_error(&r->reply, why);
     r->ready = true;
 }
 
-static void succeed(struct request *r, cJSON *value)
+static void succeed(struct page_request *r, cJSON *value)
 {
     reply_json(&r->reply, value);
     r->ready = true;
@@ -30,8 +30,8 @@ static void succeed(struct request *r, cJSON *value)
 
 /* The attempt of `logs` with this number, or its newest for 0; NULL: there is none. *logs owns
  * it. */
-static const cJSON *find_attempt(struct request *r, const cJSON *params, int64_t no, cJSON **logs,
-                                 struct err *err)
+static const cJSON *find_attempt(struct page_request *r, const cJSON *params, int64_t no,
+                                 cJSON **logs, struct err *err)
 {
     struct http *h = r->http;
     struct server_call call = {.connection = r->id};
@@ -60,7 +60,7 @@ static bool is_sealed(const struct hosted *h, uint32_t task)
     return !hosted_is_check(h, task) && curves_are_sealed(h, hosted_stage(h, task));
 }
 
-static int find_task(const struct request *r, const cJSON *params, struct hosted **h,
+static int find_task(const struct page_request *r, const cJSON *params, struct hosted **h,
                      uint32_t *task, struct err *err)
 {
     const char *name = NULL;
@@ -75,7 +75,7 @@ static int find_task(const struct request *r, const cJSON *params, struct hosted
 
 #define TAIL_BYTES ((int64_t)64 * 1024)
 
-static void serve_tail(struct request *r, const cJSON *params)
+static void serve_tail(struct page_request *r, const cJSON *params)
 {
     struct hosted *h = NULL;
     struct err err;
@@ -109,7 +109,7 @@ static void serve_tail(struct request *r, const cJSON *params)
     cJSON_Delete(logs);
 }
 
-static void serve_files(struct request *r, const cJSON *params)
+static void serve_files(struct page_request *r, const cJSON *params)
 {
     struct hosted *h = NULL;
     struct err err;
@@ -130,7 +130,7 @@ static void serve_files(struct request *r, const cJSON *params)
 /* ---- report ---- */
 
 /* rest: ID/PATH; without a path its HTML. */
-static void serve_report(struct request *r, const char *rest)
+static void serve_report(struct page_request *r, const char *rest)
 {
     struct err err;
     struct hosted *h = NULL;
@@ -158,7 +158,7 @@ static void serve_report(struct request *r, const char *rest)
     free(id);
 }
 
-static void serve_plan(struct request *r, const cJSON *params)
+static void serve_plan(struct page_request *r, const cJSON *params)
 {
     struct hosted *h = NULL;
     struct err err;
@@ -169,7 +169,7 @@ static void serve_plan(struct request *r, const cJSON *params)
     }
 }
 
-void data_serve(struct request *r, const struct guard_target *t)
+void data_serve(struct page_request *r, const struct guard_target *t)
 {
     switch ((int)t->route) {
     case ROUTE_TAIL: serve_tail(r, t->params); break;

@@ -8,7 +8,7 @@
 #include "daemon/http/internal.h"
 
 /* Makes r->reply, or starts a job that will. */
-void data_serve(struct request *r, const struct guard_target *t);
+void data_serve(struct page_request *r, const struct guard_target *t);
 
 /* machine.c: {"host","cores","slots",...} of docs/page.md. */
 cJSON *machine_json(const struct shell *sh);
@@ -29,15 +29,16 @@ struct page_job {
     char *name;
     char *path;
     int64_t bytes;
-    bool sealed; /* of events: scores are left out */
-    struct curves_question *curves;
+    bool sealed;                           /* of events: scores are left out */
+    void *question;                        /* what else `read` is about */
+    void (*free_question)(void *question); /* NULL: there is none */
     struct reply reply;
     int rc;
     struct err err;
 };
 
 /* Takes the job over and starts it, or refuses when there are too many. */
-void page_job_start(struct request *r, struct page_job *j);
+void page_job_start(struct page_request *r, struct page_job *j);
 struct page_job *page_job_new(int (*read)(struct page_job *j, struct err *err))
     __attribute__((returns_nonnull));
 

@@ -60,10 +60,10 @@ struct reply {
     bool may_be_kept; /* no-cache with an ETag instead of no-store */
 };
 
-struct request {
+struct page_request {
     struct http *http;
-    struct request *next;
-    struct request *previous;
+    struct page_request *next;
+    struct page_request *previous;
     struct link *link; /* NULL until its headers were read */
     struct MHD_Connection *connection;
     uint64_t id;
@@ -96,22 +96,27 @@ struct http {
     char cookie_value[GUARD_COOKIE_MAX + 1];
     struct link *links;
     size_t n_links;
-    struct request *requests;
+    struct page_request *requests;
     uint64_t last_id;
     unsigned n_jobs;
     struct streams *streams;
     uint64_t n_shed;
 };
 
-/* ---- server.c ---- */
+/* ---- turn.c ---- */
 /* Lets libmicrohttpd work, and sets its timer; also after anything was resumed. */
 void http_turn(struct http *h);
 /* The request's reply is whole: it goes on. */
-void http_resume(struct request *r);
+void http_resume(struct page_request *r);
 /* Shuts down the link that has been silent for the longest when there are too many. False: all of
  * them are being answered. */
 bool http_make_room(struct http *h);
-struct request *http_find(const struct http *h, uint64_t id);
+struct page_request *http_find(const struct http *h, uint64_t id); /* NULL: it is gone */
+void link_expect(struct link *l, int64_t within_ms);
+void link_shut(struct link *l);
+/* libmicrohttpd's callback at a connection's begin and end. */
+void link_notify(void *cls, struct MHD_Connection *connection, void **context,
+                 enum MHD_ConnectionNotificationCode code);
 
 /* ---- listen.c ---- */
 int http_listen(struct http *h, const struct loopback_address *at, struct err *err) MUST_CHECK;
@@ -129,12 +134,12 @@ void reply_json(struct reply *r, const cJSON *value); /* status 200, or 500 wher
 void reply_error(struct reply *r, const struct err *why);
 void reply_refuse(struct reply *r, unsigned status, const char *name, const char *text);
 void reply_add(struct reply *r, const char *name, const char *fmt, ...) PRINTF_LIKE(3, 4);
-enum MHD_Result reply_queue(struct request *r);
-void reply_put_headers(const struct request *r, struct MHD_Response *response);
+enum MHD_Result reply_queue(struct page_request *r);
+void reply_put_headers(const struct page_request *r, struct MHD_Response *response);
 
 /* ---- routes.c ---- */
 /* Makes r->reply, or starts what will: then r->waiting or r->subscriber is set. */
-void routes_decide(struct request *r, const char *method);
+void routes_decide(struct page_request *r, const char *method);
 
 /* ---- files of the page: page_files.c.in ---- */
 struct page_file {

@@ -14,7 +14,6 @@
 #include "base/json/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "daemon/http/curves.h"
 #include "daemon/http/data.h"
 
 #define FILES_MAX ((size_t)2000)
@@ -32,7 +31,7 @@ static void on_done(struct job *job)
 {
     struct page_job *j = (struct page_job *)job;
     struct http *h = j->http;
-    struct request *r = h->closed ? NULL : http_find(h, j->id);
+    struct page_request *r = h->closed ? NULL : http_find(h, j->id);
     h->n_jobs--;
     if (r != NULL && r->waiting) {
         if (j->rc != 0) {
@@ -45,7 +44,9 @@ static void on_done(struct job *job)
         r->ready = true;
         http_resume(r);
     }
-    curves_question_free(j->curves);
+    if (j->free_question != NULL) {
+        j->free_question(j->question);
+    }
     reply_release(&j->reply);
     free(j->folder);
     free(j->name);
@@ -62,7 +63,7 @@ struct page_job *page_job_new(int (*read)(struct page_job *j, struct err *err))
     return j;
 }
 
-void page_job_start(struct request *r, struct page_job *j)
+void page_job_start(struct page_request *r, struct page_job *j)
 {
     struct http *h = r->http;
     j->http = h;
@@ -188,13 +189,13 @@ int tail_read(struct page_job *j, struct err *err)
 
 /* ---- files ---- */
 
-struct listing {
+struct file_listing {
     cJSON *list;
     size_t n;
     bool cut;
 };
 
-static void add_file(struct listing *l, const char *path, const struct stat *st)
+static void add_file(struct file_listing *l, const char *path, const struct stat *st)
 {
     char time[WALL_TEXT_SIZE];
     char *plain = xstrdup(path);
@@ -211,7 +212,7 @@ static void add_file(struct listing *l, const char *path, const struct stat *st)
 }
 
 /* Takes the folder's descriptor over. Names are relative to the attempt's folder. */
-static void list_folder(struct listing *l, int fd, const char *prefix, int depth)
+static void list_folder(struct file_listing *l, int fd, const char *prefix, int depth)
 {
     DIR *dir = fdopendir(fd);
     if (dir == NULL) {
@@ -245,7 +246,7 @@ static void list_folder(struct listing *l, int fd, const char *prefix, int depth
 
 int files_read(struct page_job *j, struct err *err)
 {
-    struct listing l = {0};
+    struct file_listing l = {0};
     const int fd = open(j->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
         return err_set_errno(err, errno, "%.150s", j->folder);

@@ -15,7 +15,7 @@
 
 #define BACKLOG 1024
 
-union accepted {
+union accepted_handle {
     uv_handle_t handle;
     uv_stream_t stream;
     uv_tcp_t tcp;
@@ -59,7 +59,7 @@ static void take(struct http *h, int fd, bool local)
 
 static void accept_one(struct http *h, uv_stream_t *listener, bool local)
 {
-    union accepted *a = xcalloc(1, sizeof(*a));
+    union accepted_handle *a = xcalloc(1, sizeof(*a));
     uv_os_fd_t fd = -1;
     int own = -1;
     if (local) {

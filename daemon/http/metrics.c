@@ -191,7 +191,7 @@ static void write_daemon(struct strbuf *out, const struct http *h)
                    "Connections shed because there were too many.", (double)h->n_shed);
 }
 
-void metrics_serve(struct request *r)
+void metrics_serve(struct page_request *r)
 {
     struct strbuf *out = &r->reply.body;
     r->reply.type = "text/plain; version=0.0.4; charset=utf-8";

@@ -10,6 +10,6 @@
 #include "daemon/http/internal.h"
 
 /* Makes r->reply. */
-void metrics_serve(struct request *r);
+void metrics_serve(struct page_request *r);
 
 #endif

@@ -102,7 +102,7 @@ void reply_add(struct reply *r, const char *name, const char *fmt, ...)
     va_end(args);
 }
 
-void reply_put_headers(const struct request *r, struct MHD_Response *response)
+void reply_put_headers(const struct page_request *r, struct MHD_Response *response)
 {
     const struct reply *p = &r->reply;
     const struct {
@@ -142,7 +142,7 @@ static struct MHD_Response *make_response(struct reply *p)
     return response;
 }
 
-enum MHD_Result reply_queue(struct request *r)
+enum MHD_Result reply_queue(struct page_request *r)
 {
     struct MHD_Response *response = make_response(&r->reply);
     if (response == NULL) {

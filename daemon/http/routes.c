@@ -12,12 +12,12 @@
 #include "daemon/http/metrics.h"
 #include "daemon/http/streams.h"
 
-static const char *header_of(const struct request *r, const char *name)
+static const char *header_of(const struct page_request *r, const char *name)
 {
     return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
 }
 
-static void refuse(struct request *r, unsigned status, const char *name, const char *text)
+static void refuse(struct page_request *r, unsigned status, const char *name, const char *text)
 {
     reply_refuse(&r->reply, status, name, text);
     r->ready = true;
@@ -25,7 +25,7 @@ static void refuse(struct request *r, unsigned status, const char *name, const c
 
 /* ---- who asks ---- */
 
-struct count {
+struct header_count {
     const char *name;
     unsigned n;
 };
@@ -33,7 +33,7 @@ struct count {
 static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *key,
                                  const char *value)
 {
-    struct count *c = cls;
+    struct header_count *c = cls;
     (void)kind;
     (void)value;
     c->n += strcasecmp(key, c->name) == 0;
@@ -41,15 +41,15 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
 }
 
 /* Two of a header that decides who asks: neither is believed. */
-static bool is_doubled(const struct request *r, const char *name)
+static bool is_doubled(const struct page_request *r, const char *name)
 {
-    struct count c = {.name = name};
+    struct header_count c = {.name = name};
     (void)MHD_get_connection_values(r->connection, MHD_HEADER_KIND, on_header, &c);
     return c.n > 1;
 }
 
 /* Host and Origin keep pages of other sites out, whatever name they have for this machine. */
-static bool is_from_here(struct request *r)
+static bool is_from_here(struct page_request *r)
 {
     const char *host = header_of(r, MHD_HTTP_HEADER_HOST);
     const char *origin = header_of(r, MHD_HTTP_HEADER_ORIGIN);
@@ -71,7 +71,7 @@ static bool is_from_here(struct request *r)
     return true;
 }
 
-static bool has_token(const struct request *r)
+static bool has_token(const struct page_request *r)
 {
     const struct http *h = r->http;
     const char *bearer = header_of(r, MHD_HTTP_HEADER_AUTHORIZATION);
@@ -81,7 +81,7 @@ static bool has_token(const struct request *r)
 }
 
 /* A browser says where a request comes from. A link to a report may be followed from anywhere. */
-static bool is_cross_site(const struct request *r)
+static bool is_cross_site(const struct page_request *r)
 {
     const char *site = header_of(r, "Sec-Fetch-Site");
     return site != NULL && strcmp(site, "cross-site") == 0;
@@ -89,7 +89,7 @@ static bool is_cross_site(const struct request *r)
 
 /* ---- the page's own files ---- */
 
-static void serve_page(struct request *r, const char *path)
+static void serve_page(struct page_request *r, const char *path)
 {
     const char *asked = strcmp(path, "/") == 0 ? "/index.html" : path;
     for (const struct page_file *f = page_files; f->path != NULL; f++) {
@@ -126,7 +126,7 @@ static enum rpc_method method_of(enum route route)
 }
 
 /* As a reader asks it wherever a reader may: then what a sealed stage's worker said is left out. */
-static void ask(struct request *r, enum rpc_method method, const cJSON *params)
+static void ask(struct page_request *r, enum rpc_method method, const cJSON *params)
 {
     struct http *h = r->http;
     struct rpc_request request = {.method = method, .params = params};
@@ -145,7 +145,7 @@ static void ask(struct request *r, enum rpc_method method, const cJSON *params)
     cJSON_Delete(result);
 }
 
-static void serve_session(struct request *r)
+static void serve_session(struct page_request *r)
 {
     const struct http *h = r->http;
     reply_add(&r->reply, MHD_HTTP_HEADER_SET_COOKIE, "%s=%s; HttpOnly; SameSite=Strict; Path=/",
@@ -156,7 +156,7 @@ static void serve_session(struct request *r)
 
 /* ---- what for ---- */
 
-static void serve(struct request *r, const struct guard_target *t)
+static void serve(struct page_request *r, const struct guard_target *t)
 {
     const enum rpc_method method = method_of(t->route);
     if (method != RPC_METHOD_NR) {
@@ -171,7 +171,7 @@ static void serve(struct request *r, const struct guard_target *t)
     }
 }
 
-static void decide(struct request *r, const char *method, struct guard_target *t)
+static void decide(struct page_request *r, const char *method, struct guard_target *t)
 {
     struct err err;
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
@@ -202,7 +202,7 @@ static void decide(struct request *r, const char *method, struct guard_target *t
     }
 }
 
-void routes_decide(struct request *r, const char *method)
+void routes_decide(struct page_request *r, const char *method)
 {
     struct guard_target target = {0};
     decide(r, method, &target);

@@ -1,8 +1,8 @@
 /*
- * libmicrohttpd on the daemon's loop: its epoll descriptor is watched, and http_turn() lets it work
- * and sets the timer to its next timeout. Its callbacks keep the lists of links and requests. It
- * never closes a connection early of itself, so a sweep once a second shuts those down whose time
- * is over: a socket that is shut down looks to libmicrohttpd like one whose peer has left.
+ * libmicrohttpd on the daemon's loop: its epoll descriptor is watched, and its callbacks keep the
+ * list of requests. It never closes a connection early of itself, so a sweep once a second shuts
+ * those down whose time is over: a socket that is shut down looks to libmicrohttpd like one whose
+ * peer has left.
  */
 #include "daemon/http/internal.h"
 
@@ -15,114 +15,16 @@
 #include "base/xalloc.h"
 #include "daemon/http/streams.h"
 
-#define SWEEP_MS    1000
-#define POOL_BYTES  ((size_t)64 * 1024) /* of one connection */
-#define TIMEOUT_MAX ((uint64_t)60 * 60 * 1000)
+#define SWEEP_MS   1000
+#define POOL_BYTES ((size_t)64 * 1024) /* of one connection */
 
-/* ---- turns ---- */
-
-static void on_timer(uv_timer_t *timer)
-{
-    http_turn(timer->data);
-}
+/* ---- the loop ---- */
 
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
     (void)status;
     (void)events;
     http_turn(poll->data);
-}
-
-void http_turn(struct http *h)
-{
-    MHD_UNSIGNED_LONG_LONG ms = 0;
-    if (h->closed || h->running) {
-        return;
-    }
-    h->running = true;
-    (void)MHD_run(h->mhd);
-    h->running = false;
-    if (MHD_get_timeout(h->mhd, &ms) != MHD_YES) {
-        (void)uv_timer_stop(&h->timer);
-    } else {
-        (void)uv_timer_start(&h->timer, on_timer, ms < TIMEOUT_MAX ? ms : TIMEOUT_MAX, 0);
-    }
-}
-
-void http_resume(struct request *r)
-{
-    assert(r->waiting);
-    r->waiting = false;
-    MHD_resume_connection(r->connection);
-    http_turn(r->http);
-}
-
-/* ---- links ---- */
-
-static void link_expect(struct link *l, int64_t within_ms)
-{
-    l->deadline = clock_mono().ms + within_ms;
-}
-
-static void link_shut(struct link *l)
-{
-    l->shut = true;
-    (void)shutdown(l->fd, SHUT_RDWR);
-}
-
-static void on_link(void *cls, struct MHD_Connection *connection, void **context,
-                    enum MHD_ConnectionNotificationCode code)
-{
-    struct http *h = cls;
-    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        const union MHD_ConnectionInfo *info =
-            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        struct link *l = xcalloc(1, sizeof(*l));
-        *l = (struct link){.http = h, .fd = info->connect_fd, .next = h->links};
-        l->waits_since = clock_mono().ms;
-        link_expect(l, HTTP_HEADER_MS);
-        if (h->links != NULL) {
-            h->links->previous = l;
-        }
-        h->links = l;
-        h->n_links++;
-        *context = l;
-        return;
-    }
-    struct link *l = *context;
-    if (l == NULL) {
-        return;
-    }
-    *(l->previous != NULL ? &l->previous->next : &h->links) = l->next;
-    if (l->next != NULL) {
-        l->next->previous = l->previous;
-    }
-    h->n_links--;
-    *context = NULL;
-    free(l);
-}
-
-/* Makes room for one more: the link that has been silent for the longest is shut down. False: all
- * of them are being answered. */
-bool http_make_room(struct http *h)
-{
-    struct link *oldest = NULL;
-    if (h->n_links < HTTP_LINKS_MAX) {
-        return true;
-    }
-    for (struct link *l = h->links; l != NULL; l = l->next) {
-        if (!l->in_request && !l->shut &&
-            (oldest == NULL || l->waits_since <= oldest->waits_since)) {
-            oldest = l;
-        }
-    }
-    h->n_shed++;
-    if (oldest == NULL) {
-        return false;
-    }
-    link_shut(oldest);
-    http_turn(h);
-    return h->n_links < HTTP_LINKS_MAX;
 }
 
 /* A suspended link is not watched by libmicrohttpd: whether its peer has left is seen here. */
@@ -141,7 +43,7 @@ static void on_sweep(uv_timer_t *timer)
             link_shut(l);
         }
     }
-    for (struct request *r = h->requests, *next; r != NULL; r = next) {
+    for (struct page_request *r = h->requests, *next; r != NULL; r = next) {
         next = r->next;
         if (r->subscriber != NULL && r->link != NULL && has_left(r->link)) {
             streams_drop(r->subscriber);
@@ -153,21 +55,11 @@ static void on_sweep(uv_timer_t *timer)
 
 /* ---- requests ---- */
 
-struct request *http_find(const struct http *h, uint64_t id)
-{
-    for (struct request *r = h->requests; r != NULL; r = r->next) {
-        if (r->id == id) {
-            return r;
-        }
-    }
-    return NULL;
-}
-
 /* The first line was read: here it is as it came. */
 static void *on_uri(void *cls, const char *uri, struct MHD_Connection *connection)
 {
     struct http *h = cls;
-    struct request *r = xcalloc(1, sizeof(*r));
+    struct page_request *r = xcalloc(1, sizeof(*r));
     r->http = h;
     r->connection = connection;
     r->id = HTTP_ID_BASE | ++h->last_id;
@@ -185,7 +77,7 @@ static void on_request_end(void *cls, struct MHD_Connection *connection, void **
                            enum MHD_RequestTerminationCode code)
 {
     struct http *h = cls;
-    struct request *r = *context;
+    struct page_request *r = *context;
     (void)connection;
     (void)code;
     *context = NULL;
@@ -212,7 +104,7 @@ static void on_request_end(void *cls, struct MHD_Connection *connection, void **
 
 /* The header block is whole. One with a body is refused before the body is read, which ends the
  * connection. */
-static enum MHD_Result begin(struct request *r, const char *method)
+static enum MHD_Result begin(struct page_request *r, const char *method)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -248,7 +140,7 @@ static enum MHD_Result begin(struct request *r, const char *method)
 static enum MHD_Result on_request(ACCESS_PARAMETERS)
 {
     struct http *h = cls;
-    struct request *r = *context;
+    struct page_request *r = *context;
     (void)connection;
     (void)url;
     (void)version;
@@ -283,7 +175,7 @@ static enum MHD_Result on_request(ACCESS_PARAMETERS)
 
 void http_answer(struct http *h, uint64_t id, const cJSON *result, const struct err *why)
 {
-    struct request *r = h == NULL || h->closed ? NULL : http_find(h, id);
+    struct page_request *r = h == NULL || h->closed ? NULL : http_find(h, id);
     if (r == NULL || !r->waiting) {
         return;
     }
@@ -294,6 +186,17 @@ void http_answer(struct http *h, uint64_t id, const cJSON *result, const struct 
     }
     r->ready = true;
     http_resume(r);
+}
+
+int http_renew_token(struct http *h, struct err *err)
+{
+    int rc = http_session_read(h, true, err);
+    if (rc == 0) {
+        streams_drop_all(h->streams);
+        http_turn(h);
+        log_info("the page has another token: every session has ended");
+    }
+    return rc;
 }
 
 /* ---- start and stop ---- */
@@ -316,8 +219,8 @@ static int start_mhd(struct http *h, struct err *err)
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)(2 * HTTP_LINKS_MAX), MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)(HTTP_IDLE_MS / 1000), MHD_OPTION_CONNECTION_MEMORY_LIMIT, POOL_BYTES,
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, on_uri, h,
-        MHD_OPTION_NOTIFY_COMPLETED, on_request_end, h, MHD_OPTION_NOTIFY_CONNECTION, on_link, h,
-        MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_COMPLETED, on_request_end, h, MHD_OPTION_NOTIFY_CONNECTION, link_notify,
+        h, MHD_OPTION_END);
     return h->mhd != NULL ? 0 : err_set(err, ERR_IO, "the page's HTTP server does not start");
 }
 
@@ -380,7 +283,7 @@ void http_close(struct http *h)
     }
     h->closed = true;
     http_unlisten(h);
-    for (struct request *r = h->requests; r != NULL; r = r->next) {
+    for (struct page_request *r = h->requests; r != NULL; r = r->next) {
         if (r->subscriber != NULL) {
             streams_drop(r->subscriber);
         } else if (r->waiting) {

@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "daemon/http/internal.h"
-#include "daemon/http/streams.h"
 
 static int make_token(struct http *h, const char *path, struct err *err)
 {
@@ -66,17 +65,6 @@ int http_session_read(struct http *h, bool renew, struct err *err)
         guard_cookie_of(h->token, h->cookie_name, h->cookie_value);
     }
     free(path);
-    return rc;
-}
-
-int http_renew_token(struct http *h, struct err *err)
-{
-    int rc = http_session_read(h, true, err);
-    if (rc == 0) {
-        streams_drop_all(h->streams);
-        http_turn(h);
-        log_info("the page has another token: every session has ended");
-    }
     return rc;
 }
 

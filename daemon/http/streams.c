@@ -24,7 +24,7 @@ struct subscriber {
     struct subscriber *next;
     struct subscriber *previous;
     struct streams *streams;
-    struct request *request;
+    struct page_request *request;
     struct topic *topic; /* NULL: only the status of all */
     uint64_t status_seen;
     uint64_t cells_seen;
@@ -279,7 +279,7 @@ static void set_start(struct subscriber *sub, const char *last)
     }
 }
 
-void streams_add(struct request *r, const cJSON *params)
+void streams_add(struct page_request *r, const cJSON *params)
 {
     struct streams *s = r->http->streams;
     struct hosted *h = NULL;
@@ -326,7 +326,7 @@ void streams_add(struct request *r, const cJSON *params)
 
 enum MHD_Result streams_queue(struct subscriber *sub)
 {
-    struct request *r = sub->request;
+    struct page_request *r = sub->request;
     struct MHD_Response *response =
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, on_read, sub, NULL);
     if (response == NULL) {

@@ -17,7 +17,7 @@ void streams_close(struct streams *s);
 void streams_free(struct streams *s); /* after the loop has run dry; NULL is fine */
 
 /* Makes r->subscriber, or a reply that refuses. params: program, last. */
-void streams_add(struct request *r, const cJSON *params);
+void streams_add(struct page_request *r, const cJSON *params);
 /* Queues the stream's response. */
 enum MHD_Result streams_queue(struct subscriber *sub);
 /* Ends a stream: it is removed once libmicrohttpd has ended its request. */

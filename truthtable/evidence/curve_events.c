@@ -77,14 +77,14 @@ static bool parse_point(const char *line, size_t len, struct point *out)
     return whole && out->is_point && out->name[0] != '\0' && isfinite(out->x) && isfinite(out->y);
 }
 
-struct reading {
+struct events_reading {
     curve_point_fn *take;
     void *ctx;
     size_t n_unread;
 };
 
 /* Most lines are not points, and a substring search rejects them before any parsing. */
-static void take_line(struct reading *r, const char *line, size_t len)
+static void take_line(struct events_reading *r, const char *line, size_t len)
 {
     struct point point;
     if (memmem(line, len, "\"point\"", 7) != NULL && parse_point(line, len, &point)) {
@@ -94,7 +94,7 @@ static void take_line(struct reading *r, const char *line, size_t len)
 
 /* The whole lines of buf; the remainder is moved to its start, and is empty while the rest of an
  * overlong line is skipped. */
-static void take_lines(struct reading *r, struct strbuf *buf, bool *skipping)
+static void take_lines(struct events_reading *r, struct strbuf *buf, bool *skipping)
 {
     char *line = buf->buf;
     const char *end = buf->buf + buf->len;
@@ -114,7 +114,7 @@ static void take_lines(struct reading *r, struct strbuf *buf, bool *skipping)
 }
 
 /* In memory of a chunk and a line. A torn last line is dropped, as the daemon drops it. */
-static void read_events(struct reading *r, const char *path)
+static void read_events(struct events_reading *r, const char *path)
 {
     struct strbuf buf = STRBUF_INIT;
     bool skipping = false;
@@ -159,7 +159,7 @@ static uint32_t linked_attempt(const char *task_folder)
 
 size_t curve_events_read_task(const char *task_folder, curve_point_fn *take, void *ctx)
 {
-    struct reading r = {.take = take, .ctx = ctx};
+    struct events_reading r = {.take = take, .ctx = ctx};
     struct name_list names = {0};
     struct err ignored = {0};
     const bool listed = attempt_list(task_folder, &names, &ignored) == 0;
