@@ -8,6 +8,7 @@ import os
 import shutil
 
 from lib import lab
+from lib.forging import forge, forge_journal, journal_rows
 from lib.lab import INVALID, LOCK, OK, equal, expect
 from lib.two_arms import decision
 
@@ -95,18 +96,6 @@ def earlier(place, items=True):
     return place.ctl_json("export", "first", "-o", place.path("out"), *(["--items"] if items else []))["folder"]
 
 
-def sealed(folder):
-    """The sums of a receipt that was changed, so that only what follows from it is at fault."""
-    names = sorted(os.path.relpath(os.path.join(at, n), folder) for at, _, files in os.walk(folder) for n in files)
-    lines = []
-    for name in names:
-        if name != "SHA256SUMS" and not name.startswith("signatures/"):
-            with open(os.path.join(folder, name), "rb") as f:
-                lines.append(f"{hashlib.sha256(f.read()).hexdigest()}  {name}\n")
-    with open(os.path.join(folder, "SHA256SUMS"), "w", encoding="utf-8") as f:
-        f.writelines(lines)
-
-
 def test_half_of_it(place):
     """Half of the cells are taken, the others run, across a killed daemon, and everything says which are which."""
     receipt = earlier(place)
@@ -173,7 +162,7 @@ def forged(place, receipt):
             os.remove(os.path.join(folder, name))
         else:
             changed(folder, name, change)
-        sealed(folder)
+        forge(folder)
         said = place.ctl("verify", folder, wanted=LOCK).stdout
         expect(name in said and wanted in said, said)
     once("reuse.tar", lambda data: data.replace(b'0.41', b'0.51'), "does not follow")
@@ -195,9 +184,35 @@ def forged(place, receipt):
         shutil.rmtree(folder)
         shutil.copytree(receipt, folder)
         changed(folder, "grid.toml.lock", change)
-        sealed(folder)
+        forge(folder)
         said = place.ctl("verify", folder, wanted=LOCK).stdout
         expect("reuse.tar" in said and wanted in said, said)
+    forged_results(place, receipt)
+
+
+def forged_results(place, receipt):
+    """By a forger who rewrites the journal, too: another score of a reused task, and a run that is said to be reused."""
+    def forged(cell, wanted, change):
+        folder = place.path("forged")
+        shutil.rmtree(folder)
+        shutil.copytree(receipt, folder)
+        path = os.path.join(folder, "records.jsonl")
+        with open(path, encoding="utf-8") as f:
+            records = [json.loads(line) for line in f]
+        record = next(r for r in records if (r["cell"], r["stage"]) == (cell, "score"))
+        was, result = record["sha256"], json.loads(record["result"])
+        change(result)
+        record["result"] = json.dumps(result)
+        record["sha256"] = hashlib.sha256(record["result"].encode()).hexdigest()
+        with open(path, "w", encoding="utf-8") as f:
+            f.writelines(json.dumps(r, separators=(",", ":"), ensure_ascii=False) + "\n" for r in records)
+        forge_journal(folder, json.loads(json.dumps(journal_rows(folder)).replace(was, record["sha256"])))
+        said = place.ctl("verify", folder, wanted=LOCK).stdout
+        expect("records.jsonl" in said and wanted in said, said)
+    forged("arm=a,seed=1", "it is reused from an earlier receipt: \"metrics\" is not that of its work",
+           lambda result: result["metrics"]["acc"].update(value=0.51))
+    forged("arm=a,seed=3", "it says that it is from an earlier receipt, which the lock does not",
+           lambda result: result.update(reused={"root": "0" * 64}))
 
 
 def rooted(lock):
@@ -229,7 +244,7 @@ def test_what_is_refused(place):
     shutil.copytree(receipt, copy)
     changed(copy, "records.jsonl", lambda data: data.replace(b"0.41", b"0.51"))
     says("it does not follow", reuse(copy, chosen))
-    sealed(copy)
+    forge(copy)
     says("it does not follow", reuse(copy, chosen))
 
     shutil.rmtree(copy)
@@ -237,7 +252,7 @@ def test_what_is_refused(place):
     grid = prepared(place, "second", "[1, 2, 3]", reuse(copy, chosen))
     place.ctl("lock", grid)
     changed(copy, "report.md", lambda data: data + b"more\n")
-    sealed(copy)
+    forge(copy)
     said = place.run("preregd", "submit", grid)
     expect(said.returncode == LOCK and "was changed after locking" in said.stderr, said.stdout + said.stderr)
     shutil.rmtree(copy)
