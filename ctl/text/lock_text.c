@@ -74,7 +74,6 @@ static void print_request(const struct lock_paths *paths)
         paths->lock);
 }
 
-/* How many files are pinned is shown, so that a missing pin can be noticed. */
 /* Scores that were known before the lock belong beside its root. */
 static void print_reused(const struct lock *lock)
 {
@@ -88,6 +87,7 @@ static void print_reused(const struct lock *lock)
     }
 }
 
+/* How many files are pinned is shown, so that a missing pin can be noticed. */
 int lock_say_written(const struct ctl_options *o, const struct lock *lock,
                      const struct lock_paths *paths, struct err *err)
 {

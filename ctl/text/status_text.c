@@ -556,7 +556,6 @@ static void status_identity(struct strbuf *sb, const cJSON *summary)
     }
 }
 
-/* The parts in their order; see the head of this file. */
 /* Scores that were known before the lock. */
 static void status_reused(struct strbuf *sb, const cJSON *summary)
 {
@@ -568,6 +567,7 @@ static void status_reused(struct strbuf *sb, const cJSON *summary)
     }
 }
 
+/* The parts in their order; see the head of this file. */
 void status_program(struct strbuf *sb, const struct term *t, const cJSON *summary,
                     const cJSON *cells, size_t max_cells)
 {

@@ -180,10 +180,11 @@ static struct place_of place_of_path(const cJSON *change)
         return (struct place_of){KIND_APPARATUS, "apparatus", NULL};
     }
     return (struct place_of){KIND_FIXED,
-                             strcmp(part, "data") == 0    ? "contents of data"
-                             : strcmp(part, "files") == 0 ? "workers and pinned files"
-                             : strcmp(part, "reuse") == 0 ? "what is reused"
-                                                          : "what was solved",
+                             strcmp(part, "data") == 0           ? "contents of data"
+                             : strcmp(part, "files") == 0        ? "workers and pinned files"
+                             : strcmp(part, "reuse") == 0        ? "what is reused"
+                             : strcmp(part, "environments") == 0 ? "packages of an environment"
+                                                                 : "what was solved",
                              NULL};
 }
 

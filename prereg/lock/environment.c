@@ -299,8 +299,8 @@ static int look_at_one(struct package_scan *s, const char *inner, int depth, str
         rc = strcmp(path_name(inner), "__pycache__") == 0 ? 0 : look_at(s, inner, depth + 1, err);
     } else {
         rc = ends_with(inner, ".pth") && depth == 0 ? refuse_folders(path, inner, err) : 0;
-        bool is_listed =
-            bsearch(&inner, s->listed, s->n_listed, sizeof(*s->listed), by_bytes) != NULL;
+        bool is_listed = s->n_listed > 0 && bsearch(&inner, s->listed, s->n_listed,
+                                                    sizeof(*s->listed), by_bytes) != NULL;
         if (rc == 0 && !is_listed && !ends_with(inner, ".pyc")) {
             rc = s->n_loose++ < LOOSE_MAX
                      ? pin_digest(s->cache, path, &sum, err)

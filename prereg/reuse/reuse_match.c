@@ -33,7 +33,7 @@ struct matching {
     size_t *stages;         /* per stage: that of the receipt's program, or INDEX_NONE */
     bool *selected;         /* per cell */
     size_t *taken;          /* per cell: the receipt's cell, or INDEX_NONE */
-    size_t *taker;          /* per cell of the receipt: which cell takes it */
+    bool *used;             /* per task of the receipt: its result is taken */
     struct done_cell *done; /* those that can be taken, by key, then by cell */
     size_t n_done;
     size_t n_notes;
@@ -89,8 +89,38 @@ static int by_key(const void *a, const void *b)
     return order != 0 ? order : x->cell < y->cell ? -1 : x->cell > y->cell ? 1 : 0;
 }
 
-/* The first of the receipt's cells with the key that is not taken yet; INDEX_NONE. */
-static size_t find_done(const struct matching *m, const struct digest *key)
+/* Whether none of the results that the cell would take is taken. Several cells of the receipt may
+ * have one result ([[same_work]]). Requires key_then(). */
+static bool is_free(const struct matching *m, size_t cell, size_t then)
+{
+    bool is = true;
+    for (size_t s = 0; s < m->p->n_stages; s++) {
+        const size_t task = cell * m->p->n_stages + s;
+        is = is && (program_worker_of(m->p, task) != task || !m->used[task_then(m, then, s)]);
+    }
+    return is;
+}
+
+/* Whether the cells have the same level of every factor that both programs have: a worker may read
+ * levels in task.json, a seed for example, which no parameter shows. */
+static bool has_same_levels(const struct matching *m, size_t cell, size_t then)
+{
+    const struct plan_program *p = m->p;
+    const struct plan_program *old = m->src->program;
+    bool same = true;
+    for (size_t i = 0; i < p->n_factors; i++) {
+        const struct plan_level *now = &p->factors[i].levels[p->cells[cell].levels[i]];
+        for (size_t k = 0; k < old->n_factors; k++) {
+            const struct plan_level *was = &old->factors[k].levels[old->cells[then].levels[k]];
+            same = same && (strcmp(p->factors[i].name, old->factors[k].name) != 0 ||
+                            strcmp(now->text, was->text) == 0);
+        }
+    }
+    return same;
+}
+
+/* The first of the receipt's cells with the key that the cell can take; INDEX_NONE. */
+static size_t find_done(const struct matching *m, size_t cell, const struct digest *key)
 {
     size_t low = 0;
     size_t high = m->n_done;
@@ -103,7 +133,7 @@ static size_t find_done(const struct matching *m, const struct digest *key)
         }
     }
     while (low < m->n_done && digest_equal(&m->done[low].key, key) &&
-           m->taker[m->done[low].cell] != INDEX_NONE) {
+           (!is_free(m, cell, m->done[low].cell) || !has_same_levels(m, cell, m->done[low].cell))) {
         low++;
     }
     return low < m->n_done && digest_equal(&m->done[low].key, key) ? m->done[low].cell : INDEX_NONE;
@@ -112,7 +142,12 @@ static size_t find_done(const struct matching *m, const struct digest *key)
 static void take(struct matching *m, size_t cell, size_t then)
 {
     m->taken[cell] = then;
-    m->taker[then] = cell;
+    for (size_t s = 0; s < m->p->n_stages; s++) {
+        const size_t task = cell * m->p->n_stages + s;
+        if (program_worker_of(m->p, task) == task) {
+            m->used[task_then(m, then, s)] = true;
+        }
+    }
 }
 
 /* Cells of the same name first, so that a renamed one takes nobody's result. */
@@ -126,9 +161,9 @@ static void match_all(struct matching *m)
             }
             const struct digest own = key_now(m, c);
             const size_t named = program_find_cell(m->src->program, m->p->cells[c].name);
-            const bool same = named != INDEX_NONE && m->taker[named] == INDEX_NONE &&
-                              key_then(m, named, &key) && digest_equal(&own, &key);
-            const size_t found = pass == 0 ? (same ? named : INDEX_NONE) : find_done(m, &own);
+            const bool same = named != INDEX_NONE && key_then(m, named, &key) &&
+                              digest_equal(&own, &key) && is_free(m, c, named);
+            const size_t found = pass == 0 ? (same ? named : INDEX_NONE) : find_done(m, c, &own);
             if (found != INDEX_NONE) {
                 take(m, c, found);
             }
@@ -243,6 +278,35 @@ static bool needs_weights(const struct matching *m, size_t cell, size_t *stage, 
     return false;
 }
 
+/* Whether a result that the cell takes rests on a work that this program does not take of the same
+ * cell of the receipt: then the result would be refused beside another model. */
+static bool rests_on_other_work(const struct matching *m, size_t cell)
+{
+    const size_t n = m->p->n_stages;
+    for (size_t s = 0; m->taken[cell] != INDEX_NONE && s < n; s++) {
+        const size_t of = program_worker_of(m->p, cell * n + s) / n;
+        if (of != cell && (m->taken[of] == INDEX_NONE ||
+                           task_then(m, m->taken[of], s) != task_then(m, m->taken[cell], s))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Files that the earlier program left unpinned are in no digest of its works. */
+static void warn_of_unpinned(struct matching *m)
+{
+    const struct place at = m->p->reuse.place;
+    for (size_t i = 0; i < m->p->n_pin_files; i++) {
+        if (lock_file_digest(m->src->lock, m->p->pin_files[i]) == NULL) {
+            diag_add(m->diag, DIAG_WARNING, at.line, at.column,
+                     "reuse: %.150s was not pinned by the earlier program: nothing shows that its "
+                     "results were made with this file",
+                     m->p->pin_files[i]);
+        }
+    }
+}
+
 static void report(struct matching *m)
 {
     const struct plan_program *p = m->p;
@@ -263,6 +327,16 @@ static void report(struct matching *m)
                      "reused: a receipt has results alone; list the cells without it",
                      p->cells[c].name, p->stages[stage].name, p->cells[of / p->n_stages].name);
         }
+        if (rests_on_other_work(m, c)) {
+            diag_add(m->diag, DIAG_ERROR, at.line, at.column,
+                     "reuse: %.100s cannot be reused: under [[same_work]] it would rest on another "
+                     "work than in the receipt; list the cells without it, or take it out of that "
+                     "[[same_work]]",
+                     p->cells[c].name);
+        }
+    }
+    if (n > 0) {
+        warn_of_unpinned(m);
     }
     if (p->reuse.matching && n_run > NOTES_MAX) {
         diag_add(m->diag, DIAG_NOTE, at.line, at.column, "reuse: and %zu more run",
@@ -347,16 +421,13 @@ static void matching_init(struct matching *m)
     m->stages = xcalloc(p->n_stages, sizeof(*m->stages));
     m->selected = xcalloc(p->n_cells, sizeof(*m->selected));
     m->taken = xcalloc(p->n_cells, sizeof(*m->taken));
-    m->taker = xcalloc(old->n_cells, sizeof(*m->taker));
+    m->used = xcalloc(program_n_tasks(old), sizeof(*m->used));
     m->done = xcalloc(old->n_cells, sizeof(*m->done));
     for (size_t s = 0; s < p->n_stages; s++) {
         m->stages[s] = program_find_stage(old, p->stages[s].name);
     }
     for (size_t c = 0; c < p->n_cells; c++) {
         m->taken[c] = INDEX_NONE;
-    }
-    for (size_t c = 0; c < old->n_cells; c++) {
-        m->taker[c] = INDEX_NONE;
     }
 }
 
@@ -367,7 +438,7 @@ static void matching_release(struct matching *m)
     free(m->stages);
     free(m->selected);
     free(m->taken);
-    free(m->taker);
+    free(m->used);
     free(m->done);
 }
 

@@ -43,7 +43,7 @@ int reuse_check_sum(const char *folder, const char *sums, const char *name, stru
 /* An amendment that changes what tasks do leaves open under which plan a result was made. */
 static int check_amended(const struct lock *lock, struct err *err)
 {
-    static const char *const parts[] = {"data", "files", "solved"};
+    static const char *const parts[] = {"data", "files", "solved", "environments"};
     static const char *const sections[] = {"factor", "stage", "data", "pin"};
     const cJSON *then = json_member(lock->json, "locked");
     bool same = true;

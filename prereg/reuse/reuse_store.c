@@ -27,10 +27,7 @@ static int copy_one(const char *from, const char *to, const char *name, struct e
     char *a = path_join(from, name);
     char *b = path_join(to, name);
     char *below = path_folder(b);
-    int rc =
-        path_stays_inside(name)
-            ? dir_make(below, FOLDER_MODE, err)
-            : err_set(err, ERR_LOCK, LAYOUT_SUMS ": \"%.100s\" leads out of the receipt", name);
+    int rc = dir_make_durable(below, FOLDER_MODE, err);
     rc = rc == 0 ? file_copy(a, b, FILE_MODE, err) : rc;
     free(below);
     free(b);
@@ -51,7 +48,11 @@ static int copy_files(const char *from, const char *to, struct strbuf *sums, str
             break;
         }
         const char *name = line + DIGEST_HEX_SIZE + 1;
-        rc = copy_one(from, to, name, err);
+        rc =
+            path_stays_inside(name) /* what is no regular file is refused, not waited for */
+                ? reuse_check_sum(from, sums->buf, name, err)
+                : err_set(err, ERR_LOCK, LAYOUT_SUMS ": \"%.100s\" leads out of the receipt", name);
+        rc = rc == 0 ? copy_one(from, to, name, err) : rc;
         rc = rc == 0 ? reuse_check_sum(to, sums->buf, name, err) : rc;
     }
     free(text);
@@ -114,7 +115,7 @@ static int store_items(const char *folder, const char *items, const char *name, 
     char *to = path_join(folder, name);
     char *below = path_folder(to);
     int rc = path_stays_inside(name)
-                 ? dir_make(below, FOLDER_MODE, err)
+                 ? dir_make_durable(below, FOLDER_MODE, err)
                  : err_set(err, ERR_PROTOCOL, "items %.100s is outside the attempt", name);
     rc = rc == 0 ? file_copy(items, to, FILE_MODE, err) : rc;
     free(below);
@@ -130,7 +131,7 @@ static int store_task(const struct reuse_source *src, size_t then, const char *f
     char *items = NULL;
     char *name = NULL;
     char *path = path_join(folder, LAYOUT_RESULT);
-    int rc = dir_make(folder, FOLDER_MODE, err);
+    int rc = dir_make_durable(folder, FOLDER_MODE, err);
     rc = rc == 0 ? reuse_text(src, then, &text, &items, &name, err) : rc;
     rc = rc == 0 && items != NULL ? store_items(folder, items, name, err) : rc;
     rc = rc == 0 ? file_write_atomic(path, text.buf, text.len, FILE_MODE, err) : rc;

@@ -9,10 +9,12 @@
 
 #include "base/files/file.h"
 #include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "base/xalloc.h"
 #include "prereg/reuse/reuse_source.h"
 
-#define ITEMS_FOLDER "items" /* of a receipt */
+#define ITEMS_FOLDER   "items"        /* of a receipt */
+#define ACCEPTING_ADDS ((size_t)1024) /* bytes that accepting adds to a result */
 
 /* The receipt's file of a result's items; NULL when it has none. */
 static char *find_items(const struct reuse_source *src, const cJSON *record)
@@ -108,6 +110,12 @@ int reuse_text(const struct reuse_source *src, size_t task, struct strbuf *out, 
     cJSON *made = build(src, task, result, file != NULL);
     rc = json_line(made, out, err);
     strbuf_addc(out, '\n');
+    if (rc == 0 && out->len + ACCEPTING_ADDS > LAYOUT_RESULT_MAX) {
+        rc = err_set(err, ERR_INVALID,
+                     "a result of %.100s is too large to be accepted again (%zu bytes): list the "
+                     "cells without it",
+                     src->program->cells[task / src->program->n_stages].name, out->len);
+    }
     if (rc == 0 && file != NULL && items != NULL) {
         const cJSON *path = json_member(result, "items");
         *items = file;

@@ -39,7 +39,10 @@ static cJSON *arguments_of(const struct lock *lock, const struct plan_stage *s)
     cJSON *list = json_array();
     for (size_t i = 1; i < s->n_command; i++) {
         const char *file = lock_file_digest(lock, s->command[i]);
-        json_push_string(list, file != NULL ? file : s->command[i]);
+        char *text =
+            xasprintf("%s %s", file != NULL ? "file" : "text", file != NULL ? file : s->command[i]);
+        json_push_string(list, text);
+        free(text);
     }
     return list;
 }

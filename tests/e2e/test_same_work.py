@@ -85,10 +85,10 @@ write("result.json", json.dumps(result).encode())
 '''
 
 
-def prepared(place, more, worker=WORKER):
-    place.write("names/worker.py", worker.replace("RAN", repr(place.path("ran"))))
-    os.chmod(place.path("names/worker.py"), 0o755)
-    return place.write("names/grid.toml", GRID.format(more=more).replace("[counter]", CONTRASTS + "[counter]"))
+def prepared(place, more, worker=WORKER, folder="names"):
+    place.write(folder + "/worker.py", worker.replace("RAN", repr(place.path("ran"))))
+    os.chmod(place.path(folder + "/worker.py"), 0o755)
+    return place.write(folder + "/grid.toml", GRID.format(more=more).replace("[counter]", CONTRASTS + "[counter]"))
 
 
 def finished(place):
@@ -137,6 +137,13 @@ def test_it_runs_once(place):
     expect("not independent" not in notes, notes)
 
 
+def reused(place, receipt):
+    """A successor that takes the names for works of their own gets the results of the works alone."""
+    taken = f'[reuse]\nreceipt = "{receipt}"\ncells = "matching"\n'
+    said = place.ctl("check", prepared(place, taken, folder="after")).stderr
+    expect("9 of 12 cells are taken" in said and "arm=a,budget=large,seed=1 runs: stage train: params.reach" in said, said)
+
+
 def test_receipt_and_rebuild(place):
     """The receipt holds, says what is another name, and a forged one does not; the state is rebuilt from the files; a name is rerun."""
     finished(place)
@@ -145,6 +152,7 @@ def test_receipt_and_rebuild(place):
     equal(answer["same"], True, "rerun of another name")
     receipt = place.ctl_json("export", "-o", place.path("out"))
     place.ctl("verify", receipt["folder"])
+    reused(place, receipt["folder"])
     place.ctl("stop")
     place.wait_for(lambda: "preregd" not in place.processes().values(), 20, "the daemon stops")
     before = lab.results(folder)
