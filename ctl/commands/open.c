@@ -66,15 +66,17 @@ static void say_tunnels(const cJSON *page)
 {
     char host[256] = "HOST";
     struct strbuf socket = STRBUF_INIT;
+    const char *at = answer_text(page, "host", "127.0.0.1");
+    const bool v6 = strchr(at, ':') != NULL;
     (void)gethostname(host, sizeof(host) - 1);
     strbuf_add_quoted(&socket, answer_text(page, "socket", ""));
     terminal_printf(stdout,
                     "\nfrom your own machine, one of\n"
-                    "  ssh -N -L %d:%s:%lld %s\n"
+                    "  ssh -N -L %d:%s%s%s:%lld %s\n"
                     "  ssh -N -L %d:%s %s\n"
                     "and then\n"
                     "  http://localhost:%d/#token=%s\n",
-                    LOCAL_PORT, answer_text(page, "host", "127.0.0.1"),
+                    LOCAL_PORT, v6 ? "[" : "", at, v6 ? "]" : "",
                     (long long)answer_int(page, "port", 0), host, LOCAL_PORT, socket.buf, host,
                     LOCAL_PORT, answer_text(page, "token", ""));
     strbuf_release(&socket);

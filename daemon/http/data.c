@@ -122,6 +122,7 @@ static void serve_files(struct page_request *r, const cJSON *params)
     } else {
         struct page_job *j = page_job_new(files_read);
         j->folder = xstrdup(json_member(a, "folder")->valuestring);
+        j->sealed = is_sealed(h, task);
         page_job_start(r, j);
     }
     cJSON_Delete(logs);

@@ -29,8 +29,8 @@ struct page_job {
     char *name;
     char *path;
     int64_t bytes;
-    bool sealed;                           /* of events: scores are left out */
-    void *question;                        /* what else `read` is about */
+    bool sealed;    /* of events and names of files: what may be a score is left out */
+    void *question; /* what else `read` is about */
     void (*free_question)(void *question); /* NULL: there is none */
     struct reply reply;
     int rc;

@@ -12,12 +12,14 @@
 
 #include "base/files/file.h"
 #include "base/json/json.h"
+#include "base/layout/layout.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "daemon/http/data.h"
 
-#define FILES_MAX ((size_t)2000)
-#define DEPTH_MAX 6
+#define FILES_MAX     ((size_t)2000)
+#define FILES_MET_MAX ((size_t)20000)
+#define DEPTH_MAX     6
 
 /* ---- the job ---- */
 
@@ -192,13 +194,28 @@ int tail_read(struct page_job *j, struct err *err)
 struct file_listing {
     cJSON *list;
     size_t n;
+    size_t n_met; /* also of what is not listed */
+    bool sealed;  /* workers' names are left out */
     bool cut;
 };
+
+/* A worker may put a score in a name (val_acc=0.93.ckpt): of a sealed stage only the names that
+ * every attempt has are shown. */
+static char *shown_name(const struct file_listing *l, const char *path)
+{
+    static const char *const ours[] = {LAYOUT_STDOUT, LAYOUT_STDERR, LAYOUT_EVENTS, LAYOUT_RESULT};
+    for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
+        if (strcmp(path, ours[i]) == 0) {
+            return xstrdup(path);
+        }
+    }
+    return l->sealed ? xasprintf("sealed, %zu", l->n + 1) : xstrdup(path);
+}
 
 static void add_file(struct file_listing *l, const char *path, const struct stat *st)
 {
     char time[WALL_TEXT_SIZE];
-    char *plain = xstrdup(path);
+    char *plain = shown_name(l, path);
     text_make_line(plain);
     cJSON *o = json_object();
     clock_wall_text((struct wall_time){st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000},
@@ -225,7 +242,11 @@ static void list_folder(struct file_listing *l, int fd, const char *prefix, int 
             fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
             continue;
         }
-        if (l->n >= FILES_MAX || (S_ISDIR(st.st_mode) && depth == DEPTH_MAX)) {
+        if (++l->n_met > FILES_MET_MAX || l->n >= FILES_MAX) {
+            l->cut = true;
+            break;
+        }
+        if (S_ISDIR(st.st_mode) && depth == DEPTH_MAX) {
             l->cut = true;
             continue;
         }
@@ -246,7 +267,7 @@ static void list_folder(struct file_listing *l, int fd, const char *prefix, int 
 
 int files_read(struct page_job *j, struct err *err)
 {
-    struct file_listing l = {0};
+    struct file_listing l = {.sealed = j->sealed};
     const int fd = open(j->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
         return err_set_errno(err, errno, "%.150s", j->folder);

@@ -22,9 +22,13 @@ static int make_token(struct http *h, const char *path, struct err *err)
     if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
         return err_set_errno(err, errno, "random bytes");
     }
-    guard_write_token(bytes, h->token);
-    (void)snprintf(text, sizeof(text), "%s\n", h->token);
-    return file_write_atomic(path, text, strlen(text), 0600, err);
+    guard_write_token(bytes, text);
+    text[GUARD_TOKEN_SIZE - 1] = '\n';
+    const int rc = file_write_atomic(path, text, GUARD_TOKEN_SIZE, 0600, err);
+    if (rc == 0) { /* else the old one holds */
+        (void)snprintf(h->token, sizeof(h->token), "%.*s", GUARD_TOKEN_SIZE - 1, text);
+    }
+    return rc;
 }
 
 static int read_token(struct http *h, const char *path, struct err *err)

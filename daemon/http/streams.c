@@ -153,7 +153,8 @@ static bool next_message(struct subscriber *sub)
     const bool status = s->status != NULL && s->status_no > sub->status_seen;
     if (status && (cells == NULL || s->status_no < cells_no)) {
         sub->status_seen = s->status_no;
-        take(sub, shared_text_ref(s->status), s->status_no);
+        /* while all cells are still to come, its number would say that they have come */
+        take(sub, shared_text_ref(s->status), sub->wants_full ? 0 : s->status_no);
         return true;
     }
     if (cells != NULL) {

@@ -69,15 +69,23 @@ static void load_env(struct load *l, struct plan_stage *s, const struct toml_nod
 /* The folder of a Python environment, from grid.toml's on. It decides PATH, so the stage cannot. */
 static void load_environment(struct load *l, struct plan_stage *s, const struct toml_node *t)
 {
+    static const char *const own[] = {"PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"};
     if (!load_text(l, t, "environment", false, &s->environment)) {
         return;
     }
     char *path = path_absolute(l->p->folder, s->environment);
     s->environment_path = arena_strdup(&l->p->arena, path);
     free(path);
-    if (json_member(s->env, "PATH") != NULL) {
+    if (strchr(s->environment_path, ':') != NULL) {
         load_error_key(l, toml_member(t, "environment"),
-                       "env.PATH and environment exclude each other: the environment sets PATH");
+                       "the path of an environment must not have a ':', which parts PATH");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+        if (json_member(s->env, own[i]) != NULL) {
+            load_error_key(l, toml_member(t, "environment"),
+                           "env.%s and environment exclude each other: the environment decides it",
+                           own[i]);
+        }
     }
 }
 

@@ -16,6 +16,8 @@
 #define RECORD_MAX   ((size_t)64 << 20) /* bytes of a RECORD; that of PyTorch has 1.5 million */
 #define SETTINGS_MAX ((size_t)1 << 20)  /* bytes of pyvenv.cfg and of a .pth file */
 #define LOOSE_MAX    ((size_t)1024)     /* files in no RECORD */
+#define FILES_MAX    ((size_t)2000000)  /* that RECORDs name, and that are met in site-packages */
+#define SITE_DEPTH   3                  /* of lib/python3.N/site-packages in its environment */
 #define DEPTH_MAX    64                 /* folders within each other in site-packages */
 #define HASH_CHARS   43                 /* a SHA-256 in base64 without its padding */
 
@@ -29,6 +31,7 @@ struct package_scan {
     cJSON *packages;
     cJSON *loose;
     size_t n_loose;
+    size_t n_met; /* files and folders below site-packages */
 };
 
 static bool ends_with(const char *text, const char *end)
@@ -38,23 +41,26 @@ static bool ends_with(const char *text, const char *end)
     return n >= k && strcmp(text + n - k, end) == 0;
 }
 
-/* The value of a key of pyvenv.cfg, on the heap; NULL when it has none. */
+/* The value of a key of pyvenv.cfg, on the heap; NULL when it has none. As Python reads it: of
+ * several lines the last one, in any case. */
 static char *setting(const struct strbuf *cfg, const char *key)
 {
+    char *found = NULL;
     for (const char *line = cfg->buf; line != NULL && *line != '\0';) {
         const char *end = strchrnul(line, '\n');
         const char *equals = memchr(line, '=', (size_t)(end - line));
         size_t n = equals == NULL ? 0 : (size_t)(equals - line);
-        while (n > 0 && line[n - 1] == ' ') {
+        while (n > 0 && (line[n - 1] == ' ' || line[n - 1] == '\t')) {
             n--;
         }
-        if (n == strlen(key) && strncmp(line, key, n) == 0) {
-            const char *value = equals + 1 + strspn(equals + 1, " ");
-            return xstrndup(value, (size_t)(end - value));
+        if (n == strlen(key) && strncasecmp(line, key, n) == 0) {
+            const char *value = equals + 1 + strspn(equals + 1, " \t");
+            free(found);
+            found = xstrndup(value, strcspn(value, " \t\r\n"));
         }
         line = *end == '\0' ? NULL : end + 1;
     }
-    return NULL;
+    return found;
 }
 
 /* What pyvenv.cfg says; a conda prefix has none. The version is NULL where it is not in it. */
@@ -62,11 +68,13 @@ static int read_settings(const char *path, char **version, struct err *err)
 {
     struct strbuf cfg = STRBUF_INIT;
     char *file = path_join(path, "pyvenv.cfg");
+    enum file_kind kind = FILE_ABSENT;
     *version = NULL;
-    int rc = file_kind_at(file) == FILE_ABSENT ? 0 : file_read(file, SETTINGS_MAX, &cfg, err);
+    int rc = file_look(file, &kind, err);
+    rc = rc == 0 && kind != FILE_ABSENT ? file_read(file, SETTINGS_MAX, &cfg, err) : rc;
     if (rc == 0 && cfg.len > 0) {
         char *shared = setting(&cfg, "include-system-site-packages");
-        if (shared != NULL && strcmp(shared, "true") == 0) {
+        if (shared != NULL && strcasecmp(shared, "false") != 0) {
             rc = err_set(err, ERR_INVALID,
                          "%.150s uses the system's packages, which are not pinned: make it without "
                          "--system-site-packages",
@@ -92,7 +100,11 @@ static int find_site(const char *path, char **site, char **name, struct err *err
     int rc = dir_list(lib, &names, err);
     for (size_t i = 0; rc == 0 && i < names.n; i++) {
         char *inner = xasprintf("%s/%s/site-packages", lib, names.names[i]);
-        if (strncmp(names.names[i], "python3.", 8) == 0 && file_kind_at(inner) == FILE_FOLDER) {
+        enum file_kind kind = FILE_ABSENT;
+        if (strncmp(names.names[i], "python3.", 8) == 0) {
+            rc = file_look(inner, &kind, err);
+        }
+        if (kind == FILE_FOLDER) {
             found++;
             free(*site);
             free(*name);
@@ -158,13 +170,38 @@ static char *record_line(const char *line, size_t n, const char **hash, size_t *
     return strbuf_detach(&path);
 }
 
+/* Whether a path from a folder on, which is `depth` folders deep in the environment, stays in it.
+ */
+static bool stays_in(const char *path, int depth)
+{
+    for (const char *at = path; *at != '\0';) {
+        const size_t n = strcspn(at, "/");
+        const bool up = n == 2 && strncmp(at, "..", 2) == 0;
+        const bool here = n == 0 || (n == 1 && *at == '.');
+        depth += up ? -1 : here ? 0 : 1;
+        if (depth < 0) {
+            return false;
+        }
+        at += n + (at[n] == '/');
+    }
+    return path[0] != '/';
+}
+
 /* Compares one file with what its RECORD says of it. */
 static int check_file(const struct package_scan *s, const char *package, const char *file,
                       const struct digest *want, struct err *err)
 {
     struct digest found;
     char *path = path_absolute(s->site, file);
-    int rc = pin_digest(s->cache, path, &found, err);
+    enum file_kind kind = FILE_ABSENT;
+    int rc = file_look(path, &kind, err);
+    if (rc == 0 && (!stays_in(file, SITE_DEPTH) || kind == FILE_FOLDER || kind == FILE_OTHER)) {
+        rc = err_set(err, ERR_INVALID,
+                     "%.60s: RECORD names %.120s, which is not a file of this environment", package,
+                     file);
+    } else if (rc == 0) {
+        rc = pin_digest(s->cache, path, &found, err);
+    }
     if (rc == ERR_NOT_FOUND) {
         rc = err_set(err, ERR_LOCK, "%.60s: %.120s is gone; its RECORD names it", package, file);
     } else if (rc == 0 && !digest_equal(&found, want)) {
@@ -174,9 +211,36 @@ static int check_file(const struct package_scan *s, const char *package, const c
     return rc;
 }
 
-/* Checks each file of a RECORD, and notes its path. */
-static int read_record(struct package_scan *s, const char *package, const struct strbuf *text,
-                       struct err *err)
+/* Python rewrites the bytecode in these folders; elsewhere a module may be bytecode alone. */
+static bool is_cached_bytecode(const char *path)
+{
+    return ends_with(path, ".pyc") && strstr(path, "__pycache__/") != NULL;
+}
+
+/* Notes the path of a file that its RECORD pins, or of the RECORD itself. What has no digest there
+ * is met as a loose file, so it must be one that is. Takes the path over. */
+static int note_path(struct package_scan *s, const char *info, const char *hash, char *path,
+                     struct err *err)
+{
+    const size_t n = strlen(info);
+    const bool own = strncmp(path, info, n) == 0 && strcmp(path + n, "/RECORD") == 0;
+    int rc = 0;
+    if (hash == NULL && path[0] != '\0' && !stays_in(path, 0)) {
+        rc = err_set(err, ERR_INVALID, "%.80s: RECORD has no digest of %.120s", info, path);
+    } else if (s->n_listed >= FILES_MAX) {
+        rc = err_set(err, ERR_INVALID, "%.80s: RECORDs name more than %zu files", info, FILES_MAX);
+    } else if (hash != NULL || own) {
+        ARRAY_GROW(s->listed, s->n_listed, s->cap_listed);
+        s->listed[s->n_listed++] = path;
+        return 0;
+    }
+    free(path);
+    return rc;
+}
+
+/* Checks each file of the RECORD in the folder `info`, and notes its path. */
+static int read_record(struct package_scan *s, const char *package, const char *info,
+                       const struct strbuf *text, struct err *err)
 {
     int rc = 0;
     const char *line = text->len == 0 ? "" : text->buf;
@@ -195,12 +259,13 @@ static int read_record(struct package_scan *s, const char *package, const struct
             rc =
                 err_set(err, ERR_INVALID, "%.60s: RECORD, line %zu: expected PATH,sha256=HASH,SIZE",
                         package, number);
-        } else if (hash != NULL && !ends_with(path, ".pyc")) { /* Python rewrites bytecode */
+        } else if (hash != NULL && !is_cached_bytecode(path)) {
             rc = check_file(s, package, path, &want, err);
         }
-        if (path != NULL) {
-            ARRAY_GROW(s->listed, s->n_listed, s->cap_listed);
-            s->listed[s->n_listed++] = path;
+        if (rc != 0) {
+            free(path);
+        } else {
+            rc = note_path(s, info, hash, path, err);
         }
         line = *end == '\0' ? end : end + 1;
     }
@@ -211,19 +276,19 @@ static int read_record(struct package_scan *s, const char *package, const struct
 static int refuse_editable(const char *folder, const char *package, struct err *err)
 {
     cJSON *url = NULL;
-    struct err ignored;
     char *path = path_join(folder, "direct_url.json");
-    bool editable = false;
-    if (json_read_file(path, SETTINGS_MAX, &url, &ignored) == 0) {
-        editable = cJSON_IsTrue(json_member(json_member(url, "dir_info"), "editable"));
+    int rc = json_read_file(path, SETTINGS_MAX, &url, err);
+    if (rc == ERR_NOT_FOUND) {
+        rc = 0;
+    } else if (rc == 0 && cJSON_IsTrue(json_member(json_member(url, "dir_info"), "editable"))) {
+        rc = err_set(err, ERR_INVALID,
+                     "%.80s is installed as a link to its sources, which are not pinned: install "
+                     "it without --editable",
+                     package);
     }
     cJSON_Delete(url);
     free(path);
-    return editable ? err_set(err, ERR_INVALID,
-                              "%.80s is installed as a link to its sources, which are not pinned: "
-                              "install it without --editable",
-                              package)
-                    : 0;
+    return rc;
 }
 
 /* Adds the package of one folder NAME-VERSION.dist-info. */
@@ -239,7 +304,12 @@ static int add_package(struct package_scan *s, const char *info, struct err *err
     if (dash != NULL) {
         *dash = '\0';
     }
-    int rc = refuse_editable(folder, name, err);
+    int rc = json_member(s->packages, name) == NULL
+                 ? refuse_editable(folder, name, err)
+                 : err_set(err, ERR_INVALID,
+                           "%.80s is installed twice, in two folders .dist-info: install it again "
+                           "with pip",
+                           name);
     if (rc == 0 && (rc = file_read(file, RECORD_MAX, &text, err)) != 0) {
         rc = rc == ERR_NOT_FOUND
                  ? err_set(err, ERR_INVALID, "%.80s has no RECORD: install it with pip", name)
@@ -252,7 +322,7 @@ static int add_package(struct package_scan *s, const char *info, struct err *err
         json_put_string(package, "version", version);
         json_put_string(package, "record", hex);
         json_put(s->packages, name, package);
-        rc = read_record(s, name, &text, err);
+        rc = read_record(s, name, info, &text, err);
     }
     free(name);
     free(file);
@@ -271,11 +341,14 @@ static int refuse_folders(const char *path, const char *name, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
     int rc = file_read(path, SETTINGS_MAX, &text, err);
+    if (rc == 0 && text.len > 0 && strlen(text.buf) != text.len) {
+        rc = err_set(err, ERR_INVALID, "%.80s holds a NUL", name);
+    }
     for (const char *line = text.buf; rc == 0 && text.len > 0 && *line != '\0';) {
-        const char *end = strchrnul(line, '\n');
-        size_t n = strcspn(line, "\r\n");
+        size_t n = strcspn(line, "\r\n"); /* both end a line for Python */
+        const char *end = line + n;
         bool code = strncmp(line, "import ", 7) == 0 || strncmp(line, "import\t", 7) == 0;
-        if (n > 0 && line[0] != '#' && !code) {
+        if (strspn(line, " \t") < n && line[0] != '#' && !code) {
             rc = err_set(err, ERR_INVALID, "%.80s leads to %.*s, whose files are not pinned", name,
                          (int)(n > 100 ? 100 : n), line);
         }
@@ -293,15 +366,19 @@ static int look_at_one(struct package_scan *s, const char *inner, int depth, str
     char hex[DIGEST_HEX_SIZE];
     struct digest sum;
     char *path = path_join(s->site, inner);
-    enum file_kind kind = file_kind_at(path);
-    int rc = 0;
-    if (kind == FILE_FOLDER) {
+    enum file_kind kind = FILE_ABSENT;
+    int rc = file_look(path, &kind, err);
+    if (rc == 0 && ++s->n_met > FILES_MAX) {
+        rc = err_set(err, ERR_INVALID, "%.100s: more than %zu files", s->site, FILES_MAX);
+    } else if (rc == 0 && (kind == FILE_ABSENT || kind == FILE_OTHER)) {
+        rc = err_set(err, ERR_INVALID, "%.150s is not a file, or a link that leads nowhere", path);
+    } else if (rc == 0 && kind == FILE_FOLDER) {
         rc = strcmp(path_name(inner), "__pycache__") == 0 ? 0 : look_at(s, inner, depth + 1, err);
-    } else {
+    } else if (rc == 0) {
         rc = ends_with(inner, ".pth") && depth == 0 ? refuse_folders(path, inner, err) : 0;
         bool is_listed = s->n_listed > 0 && bsearch(&inner, s->listed, s->n_listed,
                                                     sizeof(*s->listed), by_bytes) != NULL;
-        if (rc == 0 && !is_listed && !ends_with(inner, ".pyc")) {
+        if (rc == 0 && !is_listed) {
             rc = s->n_loose++ < LOOSE_MAX
                      ? pin_digest(s->cache, path, &sum, err)
                      : err_set(err, ERR_INVALID, "%.100s: more than %zu files are in no RECORD",
@@ -358,7 +435,9 @@ static int add_conda(struct package_scan *s, const char *path, cJSON *out, struc
 {
     struct name_list names = {0};
     char *folder = path_join(path, "conda-meta");
-    int rc = file_kind_at(folder) == FILE_FOLDER ? dir_list(folder, &names, err) : 0;
+    enum file_kind kind = FILE_ABSENT;
+    int rc = file_look(folder, &kind, err);
+    rc = rc == 0 && kind == FILE_FOLDER ? dir_list(folder, &names, err) : rc;
     for (size_t i = 0; rc == 0 && i < names.n; i++) {
         struct digest sum;
         char hex[DIGEST_HEX_SIZE];
@@ -417,14 +496,26 @@ static int fill(struct package_scan *s, const char *path, cJSON *list, struct er
     return rc;
 }
 
+/* An empty folder is where a file system is not mounted. */
+static int check_there(const char *path, struct err *err)
+{
+    enum file_kind kind = FILE_ABSENT;
+    struct name_list names = {0};
+    int rc = file_look(path, &kind, err);
+    rc = rc == 0 && kind == FILE_FOLDER ? dir_list(path, &names, err) : rc;
+    if (rc == 0 && (kind == FILE_ABSENT || (kind == FILE_FOLDER && names.n == 0))) {
+        rc = err_set(err, ERR_NOT_FOUND, "%.200s does not exist, or is empty", path);
+    }
+    name_list_release(&names);
+    return rc;
+}
+
 int environment_list(struct pin_cache *cache, const char *path, cJSON **out, struct err *err)
 {
     struct package_scan s = {.cache = cache, .packages = json_object(), .loose = json_object()};
     cJSON *list = json_object();
     *out = NULL;
-    int rc = file_kind_at(path) == FILE_ABSENT
-                 ? err_set(err, ERR_NOT_FOUND, "%.200s does not exist", path)
-                 : 0;
+    int rc = check_there(path, err);
     if (rc == 0) {
         rc = fill(&s, path, list, err);
     } else {

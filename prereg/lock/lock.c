@@ -65,9 +65,12 @@ static bool take_parts(struct lock *lock)
     lock->files = json_member(lock->locked, "files");
     lock->solved = json_member(lock->locked, "solved");
     lock->reuse = json_member(lock->locked, "reuse");
+    const cJSON *environments = json_member(lock->locked, "environments");
     return cJSON_IsObject(lock->plan) && cJSON_IsObject(lock->data) &&
            cJSON_IsObject(lock->files) && cJSON_IsObject(lock->solved) &&
-           cJSON_IsObject(lock->describe) && (lock->reuse == NULL || cJSON_IsObject(lock->reuse));
+           cJSON_IsObject(lock->describe) &&
+           (environments == NULL || cJSON_IsObject(environments)) &&
+           (lock->reuse == NULL || cJSON_IsObject(lock->reuse));
 }
 
 /* Hashes a file or folder into `out` under `name`. */

@@ -45,7 +45,10 @@ export class CellPage {
     if (t === null) return [head, el("p.quiet", { "data-key": "first" }, this.explain.error?.message ?? "Asking the daemon …")];
     if (t.attempt_list.length > 0) {
       this.files.refresh();
-      this.log.every = this.isLive(t) ? 2000 : 0;
+      const live = this.isLive(t);
+      if (this.wasLive && !live) this.log.at = 0; // its last words
+      this.wasLive = live;
+      this.log.every = live ? 2000 : 0;
       this.log.refresh();
     }
     return [head, this.stages(), this.why(t, state ?? t), el("div", { "data-key": "facts" }, this.facts(t)),
@@ -120,9 +123,7 @@ export class CellPage {
 
   choose({ attempt = this.attempt, file = this.file }) {
     Object.assign(this, { attempt, file, follow: true });
-    this.log.value = null;
-    this.log.at = 0;
-    this.log.busy = false;
+    this.log.reset();
     this.ctx.redraw();
   }
 

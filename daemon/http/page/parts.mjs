@@ -61,7 +61,12 @@ export function missing(id, live) {
 /** Something that is fetched: once, or again while `every` ms have passed. value, error and whether it is sealed. */
 export class Fetched {
   constructor(ctx, ask, every = 0) {
-    Object.assign(this, { ctx, ask, every, value: null, error: null, busy: false, at: 0 });
+    Object.assign(this, { ctx, ask, every, value: null, error: null, busy: false, at: 0, turn: 0 });
+  }
+
+  /** Something else is asked for from now on: what is under way is dropped. */
+  reset() {
+    Object.assign(this, { value: null, error: null, busy: false, at: 0, turn: this.turn + 1 });
   }
 
   get sealed() {
@@ -73,10 +78,14 @@ export class Fetched {
     if (!force && this.at > 0 && (this.every === 0 || Date.now() - this.at < this.every)) return;
     this.busy = true;
     this.at = Date.now();
+    const turn = this.turn;
     try {
-      this.value = await this.ask();
+      const value = await this.ask();
+      if (turn !== this.turn) return;
+      this.value = value;
       this.error = null;
     } catch (error) {
+      if (turn !== this.turn) return;
       this.error = error;
       if (!(error.status < 500)) this.at = Date.now() - this.every + 1000;
     }

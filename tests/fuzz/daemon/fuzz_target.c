@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "daemon/http/guard.h"
+#include "daemon/rpc/loopback.h"
 
 #define TOKEN "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
@@ -42,7 +43,7 @@ static void read_headers(char *lines[7])
     char name[24];
     char value[GUARD_COOKIE_MAX + 1];
     uint64_t no = 0;
-    struct guard_address at;
+    struct loopback_address at;
     struct err err;
     guard_cookie_of(TOKEN, name, value);
     if (guard_host_is_local(lines[1])) {
@@ -54,7 +55,7 @@ static void read_headers(char *lines[7])
     demand(!guard_has_cookie(lines[3], name, value) || strstr(lines[3], value) != NULL);
     demand(!guard_is_bearer(lines[4], TOKEN) || strstr(lines[4], TOKEN) != NULL);
     demand(!guard_event_id(lines[5], "e", &no) || strncmp(lines[5], "e-", 2) == 0);
-    demand(guard_address_parse(lines[6], &at, &err) != 0 || (at.port >= 0 && at.port <= 65535));
+    demand(loopback_parse(lines[6], &at, &err) != 0 || (at.port >= 0 && at.port <= 65535));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -53,7 +53,9 @@ class Callback(transformers.TrainerCallback):  # type: ignore[misc]
         self.pace.begin()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
-        self.is_due = self.pace.end(state.global_step) or self.is_due
+        is_due = self.pace.end(state.global_step) or self.is_due
+        # resumed behind its last step, the Trainer would take one more
+        self.is_due = is_due and state.global_step < self.pace.total
         if state.global_step >= self.pace.total:
             control.should_training_stop = True
         if self.is_due and (control.should_log or str(args.logging_strategy.value) != "steps"):

@@ -52,6 +52,10 @@ static void test_records(void **state)
          "tool: tool/x.py differs from its RECORD"},
         {"tool/y.py,sha256=" HASH_X ",2\n", ERR_LOCK, "tool: tool/y.py is gone"},
         {"../../../bin/python3,sha256=" HASH_X ",2\n", ERR_LOCK, "bin/python3 differs"},
+        {"../../../../x.py,sha256=" HASH_X ",2\n", ERR_INVALID, "not a file of this environment"},
+        {"/etc/passwd,sha256=" HASH_X ",2\n", ERR_INVALID, "not a file of this environment"},
+        {"tool,sha256=" HASH_X ",2\n", ERR_INVALID, "not a file of this environment"},
+        {"../../../bin/tool,,\n", ERR_INVALID, "has no digest of ../../../bin/tool"},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -72,8 +76,11 @@ static void test_conda(void **state)
     (void)state;
     cJSON *found = NULL;
     struct err err = {0};
-    make("tool/x.py,sha256=" HASH_X ",2\n,,\ntool-1.2.dist-info/RECORD,,\n");
+    make("tool/x.py,sha256=" HASH_X ",2\n,,\ntool-1.2.dist-info/RECORD,,\ntool/bare.py,,\n");
     scratch_put(scratch_folder, SITE "loose.py", "x\n");
+    scratch_put(scratch_folder, SITE "tool/bare.py", "its RECORD has no digest\n");
+    scratch_put(scratch_folder, SITE "alone.pyc", "a module without a source\n");
+    scratch_put(scratch_folder, SITE "tool/__pycache__/x.pyc", "rewritten by Python\n");
     scratch_put(scratch_folder, "env/conda-meta/zlib-1.3-h4a8_0.json", "{}");
     scratch_put(scratch_folder, "env/conda-meta/history", "not one of the list");
     char *cfg = xasprintf("%s/env/pyvenv.cfg", scratch_folder);
@@ -81,8 +88,10 @@ static void test_conda(void **state)
     free(cfg);
     assert_int_equal(list(&found, &err), 0);
     assert_int_equal(cJSON_GetArraySize(json_member(found, "conda")), 1);
-    assert_int_equal(cJSON_GetArraySize(json_member(found, "loose")), 1);
+    assert_int_equal(cJSON_GetArraySize(json_member(found, "loose")), 3);
     assert_non_null(json_member(json_member(found, "loose"), "loose.py"));
+    assert_non_null(json_member(json_member(found, "loose"), "tool/bare.py"));
+    assert_non_null(json_member(json_member(found, "loose"), "alone.pyc"));
     assert_string_equal(json_member(json_member(found, "python"), "version")->valuestring, "3.11");
     assert_string_equal(
         json_member(json_member(json_member(found, "packages"), "tool"), "version")->valuestring,
