@@ -1,8 +1,6 @@
 /*
- * Reads the points of a task's attempts in the order of their numbers: a point at or before an
- * earlier x removes what it repeats, so that the last attempt wins. Drawing sets one dot per dot
- * column, linearly interpolated between points, on a canvas of 2 by 4 dots a character, which is
- * the grid of Braille.
+ * Reads the points of a task's attempts. Drawing sets one dot per dot column, linearly interpolated
+ * between points, on a canvas of 2 by 4 dots a character, which is the grid of Braille.
  */
 #include "ctl/text/curves_text.h"
 
@@ -17,29 +15,6 @@
 #define BRAILLE 0x2800u
 #define DOTS_X  2 /* of a character */
 #define DOTS_Y  4
-
-void curve_points_release(struct curve_points *c)
-{
-    free(c->xs);
-    free(c->ys);
-    *c = (struct curve_points){0};
-}
-
-/* Keeps xs rising: a point that does not continue the curve replaces what it goes back over. */
-void curve_points_add(struct curve_points *c, double x, double y)
-{
-    while (c->n > 0 && c->xs[c->n - 1] >= x) {
-        c->n--;
-    }
-    if (c->n == c->cap) {
-        c->cap = c->cap == 0 ? 64 : 2 * c->cap;
-        c->xs = xreallocarray(c->xs, c->cap, sizeof(*c->xs));
-        c->ys = xreallocarray(c->ys, c->cap, sizeof(*c->ys));
-    }
-    c->xs[c->n] = x;
-    c->ys[c->n] = y;
-    c->n++;
-}
 
 struct wanted {
     struct curve_points *points;

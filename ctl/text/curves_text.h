@@ -9,21 +9,11 @@
 #include <stddef.h>
 
 #include "base/strbuf.h"
-
-/* The points of one curve. curve_points_add() keeps xs rising; release frees both arrays. */
-struct curve_points {
-    double *xs; /* rising */
-    double *ys;
-    size_t n;
-    size_t cap;
-};
+#include "truthtable/evidence/curve_points.h"
 
 /* Appends the points of that name in a task's folder (curve_events.h); a resumed attempt repeats
  * the points after its checkpoint. Lines that are not points are skipped. */
 void curve_points_read(struct curve_points *c, const char *task_folder, const char *name);
-/* Appends a point; points at or after x are dropped first. */
-void curve_points_add(struct curve_points *c, double x, double y);
-void curve_points_release(struct curve_points *c);
 
 /* The ranges that all curves of a panel share, and the panel's size. */
 struct curve_frame {

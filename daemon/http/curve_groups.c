@@ -9,27 +9,6 @@
 #include "base/json/json.h"
 #include "base/xalloc.h"
 
-void curve_cell_add(struct curve_cell *c, double x, double y)
-{
-    while (c->n > 0 && c->xs[c->n - 1] >= x) {
-        c->n--;
-    }
-    if (c->n == c->cap) {
-        c->cap = c->cap == 0 ? 64 : 2 * c->cap;
-        c->xs = xreallocarray(c->xs, c->cap, sizeof(*c->xs));
-        c->ys = xreallocarray(c->ys, c->cap, sizeof(*c->ys));
-    }
-    c->xs[c->n] = x;
-    c->ys[c->n++] = y;
-}
-
-void curve_cell_release(struct curve_cell *c)
-{
-    free(c->xs);
-    free(c->ys);
-    *c = (struct curve_cell){0};
-}
-
 struct group_point {
     double x;
     double y;
@@ -124,8 +103,8 @@ cJSON *curve_arm_json(const struct curve_cell *cells, size_t n_cells, size_t arm
     size_t n = 0;
     size_t members = 0;
     for (size_t c = 0; c < n_cells; c++) {
-        n += cells[c].arm == arm ? cells[c].n : 0;
-        members += cells[c].arm == arm && cells[c].n > 0;
+        n += cells[c].arm == arm ? cells[c].points.n : 0;
+        members += cells[c].arm == arm && cells[c].points.n > 0;
     }
     if (n == 0) {
         return NULL;
@@ -133,8 +112,8 @@ cJSON *curve_arm_json(const struct curve_cell *cells, size_t n_cells, size_t arm
     struct group_point *points = xcalloc(n, sizeof(*points));
     size_t at = 0;
     for (size_t c = 0; c < n_cells; c++) {
-        for (size_t i = 0; cells[c].arm == arm && i < cells[c].n; i++) {
-            points[at++] = (struct group_point){cells[c].xs[i], cells[c].ys[i], c};
+        for (size_t i = 0; cells[c].arm == arm && i < cells[c].points.n; i++) {
+            points[at++] = (struct group_point){cells[c].points.xs[i], cells[c].points.ys[i], c};
         }
     }
     qsort(points, n, sizeof(*points), compare_points);
@@ -145,7 +124,7 @@ cJSON *curve_arm_json(const struct curve_cell *cells, size_t n_cells, size_t arm
     return o;
 }
 
-static void push_point(cJSON *list, const struct curve_cell *c, size_t i)
+static void push_point(cJSON *list, const struct curve_points *c, size_t i)
 {
     cJSON *one = json_array();
     json_push_number(one, c->xs[i]);
@@ -153,7 +132,7 @@ static void push_point(cJSON *list, const struct curve_cell *c, size_t i)
     json_push(list, one);
 }
 
-cJSON *curve_cell_json(const struct curve_cell *c, size_t n_points)
+cJSON *curve_points_json(const struct curve_points *c, size_t n_points)
 {
     cJSON *list = json_array();
     const size_t n_stretches = n_points < 4 ? 2 : n_points / 2;

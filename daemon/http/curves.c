@@ -133,14 +133,14 @@ static int list_read(struct page_job *j, struct err *err)
 
 struct wanted_curve {
     const char *metric;
-    struct curve_cell *cell;
+    struct curve_points *points;
 };
 
 static void take_point(void *ctx, const char *name, double x, double y)
 {
     const struct wanted_curve *w = ctx;
-    if (w->cell->n < READ_MAX && strcmp(name, w->metric) == 0) {
-        curve_cell_add(w->cell, x, y);
+    if (w->points->n < READ_MAX && strcmp(name, w->metric) == 0) {
+        curve_points_add(w->points, x, y);
     }
 }
 
@@ -153,7 +153,7 @@ static int curves_read(struct page_job *j, struct err *err)
     cJSON *singles = json_array();
     (void)err;
     for (size_t c = 0; c < q->n_cells; c++) {
-        struct wanted_curve w = {.metric = q->metric, .cell = &cells[c]};
+        struct wanted_curve w = {.metric = q->metric, .points = &cells[c].points};
         char *task = layout_task(q->folder, q->cells[c].folder, q->stages[0]);
         cells[c].arm = q->cells[c].arm;
         (void)curve_events_read_task(task, take_point, &w);
@@ -167,14 +167,14 @@ static int curves_read(struct page_job *j, struct err *err)
         }
     }
     for (size_t c = 0; c < q->n_cells; c++) {
-        if (q->with_cells && cells[c].n > 0) {
+        if (q->with_cells && cells[c].points.n > 0) {
             cJSON *one = json_object();
             json_put_string(one, "name", q->cells[c].name);
             json_put_string(one, "arm", q->arms[q->cells[c].arm]);
-            json_put(one, "points", curve_cell_json(&cells[c], q->n_points));
+            json_put(one, "points", curve_points_json(&cells[c].points, q->n_points));
             json_push(singles, one);
         }
-        curve_cell_release(&cells[c]);
+        curve_points_release(&cells[c].points);
     }
     json_put_string(o, "stage", q->stages[0]);
     json_put_string(o, "metric", q->metric);

@@ -61,13 +61,13 @@ static void test_groups(void **state)
     (void)state;
     struct curve_cell cells[3] = {{.arm = 0}, {.arm = 1}, {.arm = 0}};
     for (int i = 0; i < 8; i++) {
-        curve_cell_add(&cells[0], i, i == 5 ? 100 : i);
+        curve_points_add(&cells[0].points, i, i == 5 ? 100 : i);
         if (i < 4) {
-            curve_cell_add(&cells[2], i, i + 2);
+            curve_points_add(&cells[2].points, i, i + 2);
         }
     }
-    curve_cell_add(&cells[0], 7, 9); /* repeated after a checkpoint */
-    assert_int_equal(cells[0].n, 8);
+    curve_points_add(&cells[0].points, 7, 9); /* repeated after a checkpoint */
+    assert_int_equal(cells[0].points.n, 8);
     expect_json(
         curve_arm_json(cells, 3, 0, 8),
         "{\"n_cells\":2,\"points\":[[0,1,0,2,2],[1,2,1,3,2],[2,3,2,4,2],[3,4,3,5,2],[4,4,4,4,1],"
@@ -75,9 +75,9 @@ static void test_groups(void **state)
     expect_json(curve_arm_json(cells, 3, 0, 2),
                 "{\"n_cells\":2,\"points\":[[3,2.5,0,5,2],[7,29.75,4,100,1]]}");
     assert_null(curve_arm_json(cells, 3, 1, 2));
-    expect_json(curve_cell_json(&cells[0], 4), "[[0,0],[3,3],[4,4],[5,100]]");
+    expect_json(curve_points_json(&cells[0].points, 4), "[[0,0],[3,3],[4,4],[5,100]]");
     for (size_t i = 0; i < 3; i++) {
-        curve_cell_release(&cells[i]);
+        curve_points_release(&cells[i].points);
     }
 }
 
