@@ -91,6 +91,20 @@ char *diagnostics_of(const char *text)
     return out;
 }
 
+void expect_faults(const char *head, const struct load_fault *faults, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        CHECK_ROW("%s", faults[i].added);
+        char *text = xasprintf("%s%s", head, faults[i].added);
+        char *said = diagnostics_of(text);
+        if (strstr(said, faults[i].says) == NULL || strstr(said, "error") == NULL) {
+            fail_msg("expected \"%s\", found: %s", faults[i].says, said);
+        }
+        free(said);
+        free(text);
+    }
+}
+
 char *text_replace(const char *text, const char *from, const char *to)
 {
     const char *at = strstr(text, from);

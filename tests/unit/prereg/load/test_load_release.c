@@ -52,10 +52,7 @@ static void test_namespaces(void **state)
     }
 }
 
-static const struct {
-    const char *release;
-    const char *says;
-} FAULTS[] = {
+static const struct load_fault FAULTS[] = {
     {"\n[release]\nrequire = [\"scientific\"]\n", "did you mean \"requires\""},
     {"\n[release]\n", "requires"},
     {"\n[release]\nrequires = \"scientific\"\n", "release.requires: expected"},
@@ -69,16 +66,7 @@ static const struct {
 static void test_faults(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(FAULTS); i++) {
-        CHECK_ROW("%s", FAULTS[i].release);
-        char *text = xasprintf("%s%s", SMALL_PROGRAM, FAULTS[i].release);
-        char *said = diagnostics_of(text);
-        if (strstr(said, FAULTS[i].says) == NULL || strstr(said, "error") == NULL) {
-            fail_msg("expected \"%s\", found: %s", FAULTS[i].says, said);
-        }
-        free(said);
-        free(text);
-    }
+    expect_faults(SMALL_PROGRAM, FAULTS, ARRAY_LEN(FAULTS));
 }
 
 int main(void)

@@ -36,10 +36,7 @@ static void test_what_is_selected(void **state)
     program_free(p);
 }
 
-static const struct {
-    const char *section;
-    const char *says;
-} FAULTS[] = {
+static const struct load_fault FAULTS[] = {
     {"cells = \"matching\"\n", "receipt"},
     {"receipt = \"r\"\n", "reuse: \"cells\" is missing"},
     {"receipt = \"r\"\ncells = \"all\"\n", "reuse.cells: expected \"matching\""},
@@ -54,16 +51,9 @@ static const struct {
 static void test_faults_have_a_place(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(FAULTS); i++) {
-        CHECK_ROW("%s", FAULTS[i].section);
-        char *text = xasprintf("%s[reuse]\n%s", SMALL_PROGRAM, FAULTS[i].section);
-        char *said = diagnostics_of(text);
-        if (strstr(said, FAULTS[i].says) == NULL || strstr(said, "error") == NULL) {
-            fail_msg("expected \"%s\", found: %s", FAULTS[i].says, said);
-        }
-        free(said);
-        free(text);
-    }
+    char *head = xasprintf("%s[reuse]\n", SMALL_PROGRAM);
+    expect_faults(head, FAULTS, ARRAY_LEN(FAULTS));
+    free(head);
 }
 
 int main(void)

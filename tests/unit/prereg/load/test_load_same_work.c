@@ -105,10 +105,7 @@ static void test_entries_that_overlap_join(void **state)
     free(text);
 }
 
-static const struct {
-    const char *entry;
-    const char *says;
-} FAULTS[] = {
+static const struct load_fault FAULTS[] = {
     {"across = \"lrr\"\n", "same_work[0].across: unknown factor \"lrr\"; did you mean \"lr\"?"},
     {"across = \"seed\"\n", "\"seed\" is a replicate factor"},
     {"where = { arch = \"dense\" }\n", "across"},
@@ -128,18 +125,9 @@ static const struct {
 static void test_faults_have_a_place(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(FAULTS); i++) {
-        CHECK_ROW("%s", FAULTS[i].entry);
-        char *entry = xasprintf("[[same_work]]\n%s", FAULTS[i].entry);
-        char *text = grid_with(entry);
-        char *said = diagnostics_of(text);
-        if (strstr(said, FAULTS[i].says) == NULL || strstr(said, "error") == NULL) {
-            fail_msg("expected \"%s\", found: %s", FAULTS[i].says, said);
-        }
-        free(said);
-        free(text);
-        free(entry);
-    }
+    char *head = grid_with("[[same_work]]\n");
+    expect_faults(head, FAULTS, ARRAY_LEN(FAULTS));
+    free(head);
 }
 
 int main(void)

@@ -53,10 +53,7 @@ static void test_without_a_scope_nothing_is_covered(void **state)
     program_free(p);
 }
 
-static const struct {
-    const char *scope;
-    const char *says;
-} FAULTS[] = {
+static const struct load_fault FAULTS[] = {
     {"\n[scope]\nclaim = [\"a\"]\n", "claim"},
     {"\n[scope]\nclaims = \"a\"\n", "scope.claims: expected"},
     {"\n[scope]\nclaims = [\"\"]\n", "scope.claims[0]: an empty text"},
@@ -70,16 +67,7 @@ static const struct {
 static void test_faults_have_a_place(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(FAULTS); i++) {
-        CHECK_ROW("%s", FAULTS[i].scope);
-        char *text = small_with(FAULTS[i].scope);
-        char *said = diagnostics_of(text);
-        if (strstr(said, FAULTS[i].says) == NULL || strstr(said, "error") == NULL) {
-            fail_msg("expected \"%s\", found: %s", FAULTS[i].says, said);
-        }
-        free(said);
-        free(text);
-    }
+    expect_faults(SMALL_PROGRAM, FAULTS, ARRAY_LEN(FAULTS));
 }
 
 int main(void)
