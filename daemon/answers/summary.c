@@ -334,8 +334,7 @@ static bool is_checked_again(const struct hosted *h)
 {
     for (size_t i = 0; i < h->n_checks; i++) {
         const struct task_row *row = &h->tasks[h->n_tasks + i];
-        const bool final = row->state == TASK_DONE || row->cause == CAUSE_APPARATUS ||
-                           row->cause == CAUSE_STOPPED || row->cause == CAUSE_DEPENDENCY;
+        const bool final = again_is_final(row->state, row->cause);
         if (apparatus_name_is_end(h->checks[i].name) && h->checks[i].declared && !final) {
             return !h->status.verdict;
         }

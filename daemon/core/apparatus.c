@@ -117,13 +117,18 @@ uint32_t apparatus_n_open(const struct core_program *p)
     return n;
 }
 
+bool again_is_final(enum task_state s, enum cause cause)
+{
+    return s == TASK_DONE || cause == CAUSE_APPARATUS || cause == CAUSE_STOPPED ||
+           cause == CAUSE_DEPENDENCY;
+}
+
 bool again_is_settled(const struct core_program *p)
 {
     assert(p->n_tasks >= p->n_grid + p->n_apparatus);
     for (uint32_t i = 0; i < p->n_apparatus && !p->status.verdict; i++) {
         const struct core_task *t = &p->tasks[p->n_grid + i];
-        const bool final = t->state == TASK_DONE || t->cause == CAUSE_APPARATUS ||
-                           t->cause == CAUSE_STOPPED || t->cause == CAUSE_DEPENDENCY;
+        const bool final = again_is_final((enum task_state)t->state, (enum cause)t->cause);
         if (p->apparatus[i].again && p->apparatus[i].declared && !final) {
             return false;
         }

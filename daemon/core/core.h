@@ -142,4 +142,8 @@ int64_t core_next_timer_ms(const struct core *core);
  * (amend.c). O(tasks). False when there is no such program. */
 bool core_access_get(const struct core *c, uint32_t program, struct core_access *out);
 
+/* Whether the second run of an apparatus check is over for good: it is done, or ended for a cause
+ * that no resume removes (apparatus.c). */
+bool again_is_final(enum task_state s, enum cause cause);
+
 #endif
