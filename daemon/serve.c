@@ -517,7 +517,7 @@ static int open_all(struct shell *sh, const struct serve_options *options,
     sh->pump = pump_create(&sh->loop, sh->core, sh->store, &listener);
     struct server_handler handler = answer_handler(sh);
     handler.stop = on_stop_request;
-    /* one that was told to stop removes its socket */
+    /* one that is asked to stop removes its socket */
     char *socket = path_join(sh->local, LAYOUT_SOCKET);
     struct stat st;
     const bool crashed = lstat(socket, &st) == 0;

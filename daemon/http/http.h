@@ -1,6 +1,6 @@
 /*
  * The live page: a read-only HTTP server on the daemon's loop, for its owner's browser and scrapers
- * (docs/page.md). Off unless asked for: without http_open() there is no socket, handle or timer.
+ * (docs/page.md). Off unless asked for: without http_open() no socket, handle or timer exists.
  *
  * Ownership: one struct http, made and freed by daemon/serve.c, used on the loop's thread alone.
  * What it answers about programs is asked of the handler that answers the RPC, as a reader asks it

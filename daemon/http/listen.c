@@ -111,7 +111,7 @@ static int bind_tcp(struct http *h, const char *host, int port)
     h->tcp_open = true;
     rc = uv_tcp_bind(&h->tcp, &addr.any, 0);
     rc = rc == 0 ? uv_listen((uv_stream_t *)&h->tcp, BACKLOG, on_tcp) : rc;
-    /* else libuv sleeps after each accept, and whoever connects would hold up the loop */
+    /* else libuv sleeps after each accept, and a client that connects would hold up the loop */
     return rc == 0 ? uv_tcp_simultaneous_accepts(&h->tcp, 1) : rc;
 }
 

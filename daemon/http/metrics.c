@@ -179,8 +179,8 @@ static void write_daemon(struct strbuf *out, const struct http *h)
             (struct metrics_label[]){{"reason", end_reason_name((enum end_reason)r)}, {NULL, NULL}},
             (double)sh->counters.attempts_ended[r]);
     }
-    metrics_single(out, "preregd_event_bytes_total", "counter",
-                   "Bytes of workers' events taken in.", (double)sh->counters.event_bytes);
+    metrics_single(out, "preregd_event_bytes_total", "counter", "Bytes of workers' events read.",
+                   (double)sh->counters.event_bytes);
     metrics_histogram(out, "preregd_commit_seconds", "Time of one commit of rows and journals.",
                       commits);
     metrics_single(out, "preregd_page_connections", "gauge", "Connections of the page.",

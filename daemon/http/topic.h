@@ -1,7 +1,7 @@
 /*
  * One program that tabs watch: a fingerprint of every task as it was last rendered, and what
  * changed since. Kept while the daemon runs, so that a tab that was hidden comes back to it; while
- * nobody watches, nothing is compared.
+ * no client watches, nothing is compared.
  */
 #ifndef DAEMON_HTTP_TOPIC_H
 #define DAEMON_HTTP_TOPIC_H

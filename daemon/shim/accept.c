@@ -58,7 +58,7 @@ static int read_result(const struct accepting *a, cJSON **out, struct err *err)
     return rc;
 }
 
-/* Whether an error of linkat() says that there are no links here: between file systems, on one
+/* Whether an error of linkat() says that a link cannot be made: between file systems, on one
  * without any, of files of another owner, beyond the number that it allows. */
 static bool has_no_links(int error)
 {

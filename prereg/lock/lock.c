@@ -134,7 +134,7 @@ static int add_environments(const struct plan_program *p, cJSON *locked, struct 
         if (rc == 0) {
             json_put(lists, s->environment, list);
         } else {
-            err->code = rc == ERR_LOCK ? ERR_INVALID : rc; /* there is no lock yet */
+            err->code = rc == ERR_LOCK ? ERR_INVALID : rc; /* nothing is locked yet */
             rc = err_wrap(err, "stage.%s.environment", s->name);
         }
     }

@@ -150,7 +150,7 @@ static void take(struct matching *m, size_t cell, size_t then)
     }
 }
 
-/* Cells of the same name first, so that a renamed one takes nobody's result. */
+/* Cells of the same name first, so that a renamed one does not take the result of another. */
 static void match_all(struct matching *m)
 {
     for (size_t pass = 0; pass < 2; pass++) {

@@ -49,7 +49,7 @@ static int copy_files(const char *from, const char *to, struct strbuf *sums, str
         }
         const char *name = line + DIGEST_HEX_SIZE + 1;
         rc =
-            path_stays_inside(name) /* what is no regular file is refused, not waited for */
+            path_stays_inside(name) /* anything but a regular file is refused, not waited for */
                 ? reuse_check_sum(from, sums->buf, name, err)
                 : err_set(err, ERR_LOCK, LAYOUT_SUMS ": \"%.100s\" leads out of the receipt", name);
         rc = rc == 0 ? copy_one(from, to, name, err) : rc;

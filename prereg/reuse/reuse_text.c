@@ -1,6 +1,6 @@
 /*
  * The result that is accepted for a reused task, made of the receipt's text by rule alone, so that
- * whoever has the receipt gets the same bytes. Artifacts that are not here (weights) move to
+ * every holder of the receipt gets the same bytes. Artifacts that are not here (weights) move to
  * "reused", where what was read of them is looked up; scores, facts and what was read stay as they
  * were.
  */

@@ -51,7 +51,7 @@ void describe_release(struct describe *d);
 const cJSON *describe_find(const cJSON *json, const struct plan_program *p, size_t condition,
                            size_t stage);
 /* The time of one run of an apparatus check, the first or the second; where its worker does not
- * say, what its stage takes in the first condition; NaN when neither is known. */
+ * say, that of its stage in the first condition; NaN when neither is known. */
 double describe_check_seconds(const cJSON *json, const struct plan_program *p,
                               const struct plan_apparatus *check);
 /* A number among the facts of such an object (which may be NULL); false when unknown. */
