@@ -10,7 +10,8 @@ from lib import lab
 from lib.lab import equal, expect
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-COMPLETION = os.path.join(ROOT, "ops", "completions", "preregctl.bash")
+COMPLETIONS = os.path.join(ROOT, "ops", "completions")
+COMPLETION = os.path.join(COMPLETIONS, "preregctl.bash")
 MANUAL = os.path.join(ROOT, "ops", "man", "preregctl.1")
 
 
@@ -54,6 +55,67 @@ def complete(place, *words):
     run = bash(place, 'COMP_WORDS=(preregctl "$@"); COMP_CWORD=$#; _preregctl; printf "%s\\n" "${COMPREPLY[@]}"', *words)
     equal(run.stderr, "", f"completing {words}")
     return sorted(set(run.stdout.split("\n")) - {""})
+
+
+def offered(place, shell, line):
+    """What zsh or fish offers at the end of the line, in a folder with the files of test_arguments."""
+    if not shutil.which(shell):
+        lab.skip(f"no {shell} here")
+    here = place.path("here")
+    for name in ("a.toml", "b.json", "d.txt", os.path.join("folder", "e")):
+        place.write(os.path.join("here", name), "")
+    env = {**place.env, "PATH": f"{place.bin}:{place.env['PATH']}", "HOME": here}
+    if shell == "fish":
+        script = "; ".join(f"source '{COMPLETIONS}/{name}.fish'" for name in ("preregctl", "preregd")) + "; complete -C $argv[1]"
+        run = subprocess.run(["fish", "--no-config", "-c", script, "--", line], cwd=here, env=env, capture_output=True, text=True, timeout=60)
+        equal((run.returncode, run.stderr), (0, ""), f"fish completing {line!r}")
+        return sorted({word.split("\t")[0].rstrip("/") for word in run.stdout.splitlines()})
+    out = place.path("offers")
+    if os.path.exists(out):
+        os.remove(out)
+    run = subprocess.run(["zsh", "-f", os.path.join(lab.LIB, "offers.zsh"), COMPLETIONS, line, out], cwd=here, env=env,
+                         capture_output=True, text=True, timeout=120)
+    with open(out, encoding="utf-8") as f:
+        words = f.read().splitlines()
+    equal(words[-1:], ["end"], f"zsh completing {line!r}: {run.stdout}{run.stderr}")
+    return sorted(set(words[:-1]) - {""})
+
+
+def hold_shell(place, shell):
+    known = commands(place)
+    equal(offered(place, shell, "preregctl "), sorted(known), f"commands in {shell}")
+    for name, (_, options) in known.items():
+        if name in ("logs", "lock"):
+            equal(offered(place, shell, f"preregctl {name} --"), sorted("--" + o for o in options), f"options of {name} in {shell}")
+    equal(offered(place, shell, "preregctl check a"), ["a.toml"], "a program")
+    equal(offered(place, shell, "preregctl replay a.toml "), ["b.json", "folder"], "the second argument")
+    equal(offered(place, shell, "preregctl lock --key d"), ["d.txt"], "an option's value")
+    equal(offered(place, shell, "preregctl logs -n "), [], "a number")
+    equal(offered(place, shell, "preregctl stop "), [], "no argument")
+    expect("minimal" in offered(place, shell, "preregctl init --template "), "templates")
+    expect({"serve", "submit"} <= set(offered(place, shell, "preregd ")), "preregd")
+    expect("--wait" in offered(place, shell, "preregd submit --"), "preregd submit")
+
+
+def test_zsh(place):
+    hold_shell(place, "zsh")
+
+
+def test_fish(place):
+    hold_shell(place, "fish")
+
+
+def test_other_shells_know_all_words(place):
+    """Every word of the help that stands for a value is one that the completions of zsh and fish know."""
+    known = commands(place)
+    words = {w for arguments, _ in known.values() for a in arguments for w in re.split(r"[|\[\]…]+", a)}
+    words |= {value for _, options in known.values() for _, value in options.values()}
+    for name in ("_preregctl", "preregctl.fish"):
+        with open(os.path.join(COMPLETIONS, name), encoding="utf-8") as f:
+            text = f.read()
+        unknown = {w for w in words - {"", None} if not re.search(rf"(?<![A-Za-z*.]){re.escape(w)}(?![A-Za-z])", text)
+                   and ("." not in w or "*." + w.rsplit(".", 1)[1] not in text)}
+        equal(unknown, set(), f"words that {name} does not know")
 
 
 def test_options(place):
@@ -123,4 +185,5 @@ def test_manual(place):
 
 if not shutil.which("bash"):
     lab.skip("no bash here")
-lab.main(test_columns, test_workers, test_options, test_arguments, test_manual)
+lab.main(test_columns, test_workers, test_options, test_arguments, test_zsh, test_fish,
+         test_other_shells_know_all_words, test_manual)
