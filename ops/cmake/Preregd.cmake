@@ -33,7 +33,6 @@ foreach(lang C CXX)
 endforeach()
 
 include(GNUInstallDirs)
-set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON) # an installed worker finds the OpenBLAS that it was built and tested with
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
@@ -86,12 +85,23 @@ function(preregd_library name)
   target_link_libraries(${name} PUBLIC ${A_LIBS} preregd_rules)
 endfunction()
 
+# Copied as it was built, where `install(TARGETS)` would rewrite the RUNPATH: a lock covers the bytes of the workers.
+function(preregd_install_program name)
+  set(component daemon)
+  if(name STREQUAL "lagfs") # of the tests
+    return()
+  elseif(name MATCHES "^prereg-(train|eval|data)$")
+    set(component workers)
+  endif()
+  install(PROGRAMS $<TARGET_FILE:${name}> DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ${component})
+endfunction()
+
 function(preregd_program name)
   cmake_parse_arguments(A "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE ${A_LIBS} preregd_rules)
   set_property(GLOBAL APPEND PROPERTY PREREGD_PROGRAMS ${name})
-  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  preregd_install_program(${name})
 endfunction()
 
 # What is never shipped is linked by mold where there is one: two hundred tests take the time that they take.
