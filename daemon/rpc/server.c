@@ -55,6 +55,7 @@ struct server {
     size_t n_conns;
     size_t n_readers; /* of them */
     uint64_t last_id;
+    uint64_t idle_ms;
     bool closed;
     bool changed;
 };
@@ -99,12 +100,12 @@ static void on_limit(uv_timer_t *timer)
     conn_close(c);
 }
 
-/* A half-sent request or an unread answer has RPC_IDLE_MS; a silent connection QUIET_MS. */
+/* A half-sent request or an unread answer has idle_ms; a silent connection QUIET_MS. */
 static void set_limit(struct conn *c)
 {
     uint64_t ms = QUIET_MS;
     if (c->writing || (c->state == CONN_READING && c->in.len > 0)) {
-        ms = RPC_IDLE_MS;
+        ms = c->server->idle_ms;
     } else if (c->state == CONN_SUBSCRIBED || c->state == CONN_ANSWERING) {
         (void)uv_timer_stop(&c->limit);
         return;
@@ -393,12 +394,18 @@ void server_note_change(struct server *s)
 
 /* ---- the listeners ---- */
 
+void server_set_idle(struct server *s, uint64_t ms)
+{
+    s->idle_ms = ms;
+}
+
 int server_open(uv_loop_t *loop, const char *state, const struct server_handler *handler,
                 struct server **out, struct err *err)
 {
     struct server *s = xcalloc(1, sizeof(*s));
     s->handler = *handler;
     s->loop = loop;
+    s->idle_ms = RPC_IDLE_MS;
     (void)uv_timer_init(loop, &s->events);
     s->events.data = s;
     s->own = (struct listener){

@@ -22,6 +22,8 @@ int server_open(uv_loop_t *loop, const char *state, const struct server_handler 
 /* Also listens for readers, at readers->folder/preregd.sock; its texts must outlive the server. */
 int server_open_readers(struct server *s, const struct rpc_readers *readers,
                         struct err *err) MUST_CHECK;
+/* Instead of RPC_IDLE_MS, for the connections from now on. */
+void server_set_idle(struct server *s, uint64_t ms);
 void server_close(struct server *s);
 void server_free(struct server *s); /* after the loop has run dry; NULL is fine */
 
