@@ -12,6 +12,7 @@
 #include "base/files/file.h"
 #include "base/json/json.h"
 #include "base/xalloc.h"
+#include "prereg/lock/package_text.h"
 
 #define RECORD_MAX   ((size_t)64 << 20) /* bytes of a RECORD; that of PyTorch has 1.5 million */
 #define SETTINGS_MAX ((size_t)1 << 20)  /* bytes of pyvenv.cfg and of a .pth file */
@@ -19,7 +20,6 @@
 #define FILES_MAX    ((size_t)2000000)  /* that RECORDs name, and that are met in site-packages */
 #define SITE_DEPTH   3                  /* of lib/python3.N/site-packages in its environment */
 #define DEPTH_MAX    64                 /* folders within each other in site-packages */
-#define HASH_CHARS   43                 /* a SHA-256 in base64 without its padding */
 
 /* One list in the making. */
 struct package_scan {
@@ -41,28 +41,6 @@ static bool ends_with(const char *text, const char *end)
     return n >= k && strcmp(text + n - k, end) == 0;
 }
 
-/* The value of a key of pyvenv.cfg, on the heap; NULL when it has none. As Python reads it: of
- * several lines the last one, in any case. */
-static char *setting(const struct strbuf *cfg, const char *key)
-{
-    char *found = NULL;
-    for (const char *line = cfg->buf; line != NULL && *line != '\0';) {
-        const char *end = strchrnul(line, '\n');
-        const char *equals = memchr(line, '=', (size_t)(end - line));
-        size_t n = equals == NULL ? 0 : (size_t)(equals - line);
-        while (n > 0 && (line[n - 1] == ' ' || line[n - 1] == '\t')) {
-            n--;
-        }
-        if (n == strlen(key) && strncasecmp(line, key, n) == 0) {
-            const char *value = equals + 1 + strspn(equals + 1, " \t");
-            free(found);
-            found = xstrndup(value, strcspn(value, " \t\r\n"));
-        }
-        line = *end == '\0' ? NULL : end + 1;
-    }
-    return found;
-}
-
 /* What pyvenv.cfg says; a conda prefix has none. The version is NULL where it is not in it. */
 static int read_settings(const char *path, char **version, struct err *err)
 {
@@ -73,7 +51,7 @@ static int read_settings(const char *path, char **version, struct err *err)
     int rc = file_look(file, &kind, err);
     rc = rc == 0 && kind != FILE_ABSENT ? file_read(file, SETTINGS_MAX, &cfg, err) : rc;
     if (rc == 0 && cfg.len > 0) {
-        char *shared = setting(&cfg, "include-system-site-packages");
+        char *shared = pyvenv_setting(cfg.buf, "include-system-site-packages");
         if (shared != NULL && strcasecmp(shared, "false") != 0) {
             rc = err_set(err, ERR_INVALID,
                          "%.150s uses the system's packages, which are not pinned: make it without "
@@ -81,9 +59,9 @@ static int read_settings(const char *path, char **version, struct err *err)
                          path);
         }
         free(shared);
-        *version = setting(&cfg, "version");
+        *version = pyvenv_setting(cfg.buf, "version");
         if (*version == NULL) {
-            *version = setting(&cfg, "version_info");
+            *version = pyvenv_setting(cfg.buf, "version_info");
         }
     }
     free(file);
@@ -124,69 +102,6 @@ static int find_site(const char *path, char **site, char **name, struct err *err
     return rc;
 }
 
-/* Reads the SHA-256 of a RECORD, base64 with - and _. False when it is not one. */
-static bool read_hash(const char *text, size_t n, struct digest *out)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    unsigned bits = 0;
-    unsigned held = 0;
-    size_t at = 0;
-    for (size_t i = 0; n == HASH_CHARS && i < n; i++) {
-        const char *digit = text[i] == '\0' ? NULL : strchr(digits, text[i]);
-        if (digit == NULL) {
-            return false;
-        }
-        held = (held << 6U) | (unsigned)(digit - digits);
-        bits += 6;
-        if (bits >= 8 && at < sizeof(out->bytes)) {
-            bits -= 8;
-            out->bytes[at++] = (unsigned char)(held >> bits);
-            held &= (1U << bits) - 1;
-        }
-    }
-    return at == sizeof(out->bytes);
-}
-
-/* A line "path,sha256=HASH,size" of n bytes: the path on the heap, and where its hash is (NULL
- * when it has none, as of RECORD itself and of bytecode). NULL when it has no such form. */
-static char *record_line(const char *line, size_t n, const char **hash, size_t *n_hash)
-{
-    const char *last = memrchr(line, ',', n);
-    const char *first = last == NULL ? NULL : memrchr(line, ',', (size_t)(last - line));
-    if (first == NULL) {
-        return NULL;
-    }
-    *n_hash = (size_t)(last - first - 1);
-    *hash = *n_hash == 0 ? NULL : first + 1;
-    size_t n_path = (size_t)(first - line);
-    if (n_path < 2 || line[0] != '"') {
-        return xstrndup(line, n_path);
-    }
-    struct strbuf path = STRBUF_INIT; /* "a ""b"" c" */
-    for (size_t i = 1; i + 1 < n_path; i++) {
-        strbuf_addc(&path, line[i]);
-        i += line[i] == '"' ? 1 : 0;
-    }
-    return strbuf_detach(&path);
-}
-
-/* Whether a path from a folder on, which is `depth` folders deep in the environment, stays in it.
- */
-static bool stays_in(const char *path, int depth)
-{
-    for (const char *at = path; *at != '\0';) {
-        const size_t n = strcspn(at, "/");
-        const bool up = n == 2 && strncmp(at, "..", 2) == 0;
-        const bool here = n == 0 || (n == 1 && *at == '.');
-        depth += up ? -1 : here ? 0 : 1;
-        if (depth < 0) {
-            return false;
-        }
-        at += n + (at[n] == '/');
-    }
-    return path[0] != '/';
-}
-
 /* Compares one file with what its RECORD says of it. */
 static int check_file(const struct package_scan *s, const char *package, const char *file,
                       const struct digest *want, struct err *err)
@@ -195,7 +110,8 @@ static int check_file(const struct package_scan *s, const char *package, const c
     char *path = path_absolute(s->site, file);
     enum file_kind kind = FILE_ABSENT;
     int rc = file_look(path, &kind, err);
-    if (rc == 0 && (!stays_in(file, SITE_DEPTH) || kind == FILE_FOLDER || kind == FILE_OTHER)) {
+    if (rc == 0 &&
+        (!package_path_stays_in(file, SITE_DEPTH) || kind == FILE_FOLDER || kind == FILE_OTHER)) {
         rc = err_set(err, ERR_INVALID,
                      "%.60s: RECORD names %.120s, which is not a file of this environment", package,
                      file);
@@ -211,25 +127,19 @@ static int check_file(const struct package_scan *s, const char *package, const c
     return rc;
 }
 
-/* Python rewrites the bytecode in these folders; elsewhere a module may be bytecode alone. */
-static bool is_cached_bytecode(const char *path)
-{
-    return ends_with(path, ".pyc") && strstr(path, "__pycache__/") != NULL;
-}
-
 /* Notes the path of a file that its RECORD pins, or of the RECORD itself. What has no digest there
  * is met as a loose file, so it must be one that is. Takes the path over. */
-static int note_path(struct package_scan *s, const char *info, const char *hash, char *path,
+static int note_path(struct package_scan *s, const char *info, bool has_digest, char *path,
                      struct err *err)
 {
     const size_t n = strlen(info);
     const bool own = strncmp(path, info, n) == 0 && strcmp(path + n, "/RECORD") == 0;
     int rc = 0;
-    if (hash == NULL && path[0] != '\0' && !stays_in(path, 0)) {
+    if (!has_digest && path[0] != '\0' && !package_path_stays_in(path, 0)) {
         rc = err_set(err, ERR_INVALID, "%.80s: RECORD has no digest of %.120s", info, path);
     } else if (s->n_listed >= FILES_MAX) {
         rc = err_set(err, ERR_INVALID, "%.80s: RECORDs name more than %zu files", info, FILES_MAX);
-    } else if (hash != NULL || own) {
+    } else if (has_digest || own) {
         ARRAY_GROW(s->listed, s->n_listed, s->cap_listed);
         s->listed[s->n_listed++] = path;
         return 0;
@@ -248,24 +158,19 @@ static int read_record(struct package_scan *s, const char *package, const char *
         const char *end = strchrnul(line, '\n');
         size_t n = (size_t)(end - line);
         n -= n > 0 && line[n - 1] == '\r' ? 1 : 0;
-        const char *hash = NULL;
-        size_t n_hash = 0;
-        struct digest want;
-        char *path = n == 0 ? xstrdup("") : record_line(line, n, &hash, &n_hash);
-        if (path == NULL ||
-            (hash != NULL && (n_hash != HASH_CHARS + strlen("sha256=") ||
-                              strncmp(hash, "sha256=", strlen("sha256=")) != 0 ||
-                              !read_hash(hash + strlen("sha256="), HASH_CHARS, &want)))) {
-            rc =
-                err_set(err, ERR_INVALID, "%.60s: RECORD, line %zu: expected PATH,sha256=HASH,SIZE",
-                        package, number);
-        } else if (hash != NULL && !is_cached_bytecode(path)) {
-            rc = check_file(s, package, path, &want, err);
+        struct record_entry entry;
+        if (!record_entry_read(line, n, &entry)) {
+            return err_set(err, ERR_INVALID,
+                           "%.60s: RECORD, line %zu: expected PATH,sha256=HASH,SIZE", package,
+                           number);
+        }
+        if (entry.has_digest && !package_path_is_cache(entry.path)) {
+            rc = check_file(s, package, entry.path, &entry.digest, err);
         }
         if (rc != 0) {
-            free(path);
+            free(entry.path);
         } else {
-            rc = note_path(s, info, hash, path, err);
+            rc = note_path(s, info, entry.has_digest, entry.path, err);
         }
         line = *end == '\0' ? end : end + 1;
     }
@@ -344,15 +249,11 @@ static int refuse_folders(const char *path, const char *name, struct err *err)
     if (rc == 0 && text.len > 0 && strlen(text.buf) != text.len) {
         rc = err_set(err, ERR_INVALID, "%.80s holds a NUL", name);
     }
-    for (const char *line = text.buf; rc == 0 && text.len > 0 && *line != '\0';) {
-        size_t n = strcspn(line, "\r\n"); /* both end a line for Python */
-        const char *end = line + n;
-        bool code = strncmp(line, "import ", 7) == 0 || strncmp(line, "import\t", 7) == 0;
-        if (strspn(line, " \t") < n && line[0] != '#' && !code) {
-            rc = err_set(err, ERR_INVALID, "%.80s leads to %.*s, whose files are not pinned", name,
-                         (int)(n > 100 ? 100 : n), line);
-        }
-        line = *end == '\0' ? end : end + 1;
+    size_t n = 0;
+    const char *line = rc == 0 ? pth_folder(text.buf, &n) : NULL;
+    if (line != NULL) {
+        rc = err_set(err, ERR_INVALID, "%.80s leads to %.*s, whose files are not pinned", name,
+                     (int)(n > 100 ? 100 : n), line);
     }
     strbuf_release(&text);
     return rc;

@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json/json.h"
+#include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
@@ -99,6 +101,88 @@ static void test_conda(void **state)
     cJSON_Delete(found);
 }
 
+static char *in_scratch(const char *name)
+{
+    return xasprintf("%s/%s", scratch_folder, name);
+}
+
+static void put_link(const char *target, const char *name)
+{
+    char *path = in_scratch(name);
+    assert_int_equal(symlink(target, path), 0);
+    free(path);
+}
+
+/* A tree of folders that is deeper than any package. */
+static void put_deep(void)
+{
+    struct strbuf name = STRBUF_INIT;
+    strbuf_adds(&name, SITE);
+    for (int i = 0; i < 70; i++) {
+        strbuf_adds(&name, "d/");
+    }
+    strbuf_adds(&name, "x.py");
+    scratch_put(scratch_folder, name.buf, "x\n");
+    strbuf_release(&name);
+}
+
+/* Each harm, done to an environment that is good, and a part of the message; NULL: it is still
+ * good. A file is written with this text, or a link is made to `target`. */
+static void test_harms(void **state)
+{
+    static const struct {
+        const char *name;
+        const char *text;
+        const char *target;
+        const char *said;
+    } rows[] = {
+        {"env/pyvenv.cfg", "include-system-site-packages = true\n", NULL, "uses the system's"},
+        {"env/pyvenv.cfg", "Include-System-Site-Packages=TRUE", NULL, "uses the system's"},
+        {"env/pyvenv.cfg",
+         "include-system-site-packages = false\ninclude-system-site-packages = true\n", NULL,
+         "uses the system's"},
+        {"env/pyvenv.cfg",
+         "include-system-site-packages = true\ninclude-system-site-packages = false\n", NULL, NULL},
+        {"env/pyvenv.cfg", "not a setting\n= \n", NULL, NULL},
+        {SITE "a.pth", "# a comment\n\n \t\nimport x\n", NULL, NULL},
+        {SITE "a.pth", "import x\r/elsewhere\n", NULL, "a.pth leads to /elsewhere"},
+        {SITE "a.pth", "imports\n", NULL, "a.pth leads to imports"},
+        {SITE "a.pth", "..", NULL, "a.pth leads to .."},
+        {SITE "tool/a.pth", "/elsewhere", NULL, NULL}, /* Python reads those of site-packages */
+        {SITE "tool-1.3.dist-info/RECORD", "", NULL, "tool is installed twice"},
+        {SITE "bare-1.0.dist-info/METADATA", "", NULL, "bare has no RECORD"},
+        {SITE "tool-1.2.dist-info/direct_url.json", "{\"dir_info\":{\"editable\":true}}", NULL,
+         "a link to its sources"},
+        {SITE "tool-1.2.dist-info/direct_url.json", "{\"dir_info\":{}}", NULL, NULL},
+        {SITE "gone.py", NULL, "nowhere", "a link that leads nowhere"},
+        {SITE "loop", NULL, "loop", ""},
+        {SITE "around", NULL, ".", ""},
+        {SITE "tool/more.py", NULL, "x.py", NULL},
+        {"env/lib/python3.12/site-packages/y.py", "y\n", NULL, "found 2"},
+        {SITE "deep", "", NULL, "folders too deep"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CHECK_ROW("%s: %s", rows[i].name, rows[i].text == NULL ? rows[i].target : rows[i].text);
+        cJSON *found = NULL;
+        struct err err = {0};
+        scratch_leave(state);
+        scratch_enter(state);
+        make("tool/x.py,sha256=" HASH_X ",2\ntool-1.2.dist-info/RECORD,,\n");
+        if (strcmp(rows[i].name, SITE "deep") == 0) {
+            put_deep();
+        } else if (rows[i].target != NULL) {
+            put_link(rows[i].target, rows[i].name);
+        } else {
+            scratch_put(scratch_folder, rows[i].name, rows[i].text);
+        }
+        const int rc = list(&found, &err);
+        assert_true((rc == 0) == (rows[i].said == NULL));
+        assert_true(rc == 0 || strstr(err.msg, rows[i].said) != NULL);
+        cJSON_Delete(found);
+    }
+}
+
 /* Two lists, and what is said of their difference; NULL: nothing. */
 static void test_compare(void **state)
 {
@@ -147,6 +231,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_records, scratch_enter, scratch_leave),
         cmocka_unit_test_setup_teardown(test_conda, scratch_enter, scratch_leave),
+        cmocka_unit_test_setup_teardown(test_harms, scratch_enter, scratch_leave),
         cmocka_unit_test(test_compare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
