@@ -24,6 +24,7 @@
 #include "ctl/receipt/rerun_file.h"
 #include "ctl/rerun_worker.h"
 #include "prereg/lock/object.h"
+#include "prereg/task/container.h"
 #include "prereg/task/task.h"
 #include "prereg/task/task_result.h"
 
@@ -333,15 +334,24 @@ static int run_stage(const struct running *r, size_t stage, struct err *err)
         .state = r->src->state, .program = p, .lock = r->src->lock, .cache = NULL};
     char *folder = stage_folder(r, stage);
     char *object = NULL;
+    char *task = NULL;
+    char *exec = NULL;
     rc = object_argv(&home, stage, &argv, err);
     if (rc != 0 || (rc = write_task(r, stage, id, err)) != 0) {
         goto out;
     }
-    object = argv[0];
-    argv[0] = xstrdup(p->stages[stage].command[0]); /* its own name, though a copy is run */
-    env = environment_of(&p->stages[stage], folder);
+    const struct plan_stage *s = &p->stages[stage];
+    const char *image = lock_image(r->src->lock, s);
+    object = xstrdup(object_is_of_image(s) ? image : argv[0]);
+    env = environment_of(s, folder);
+    task = path_join(folder, LAYOUT_TASK);
+    const struct container_task inside = {
+        .stage = s, .image = image, .folder = folder, .task = task};
+    if ((rc = container_command(&inside, &argv, &env, &exec, err)) != 0) {
+        goto out;
+    }
     const struct rerun_worker w = {
-        .name = p->stages[stage].name, .exec = object, .argv = argv, .env = env, .folder = folder};
+        .name = s->name, .exec = exec, .argv = argv, .env = env, .folder = folder};
     if ((rc = rerun_worker_run(&r->guard, &w, err)) != 0 ||
         (rc = take_result(r, stage, id, object, err)) != 0) {
         goto out;
@@ -349,6 +359,8 @@ static int run_stage(const struct running *r, size_t stage, struct err *err)
     rc = rerun_guard_check(&r->guard, err);
 out:
     free(object);
+    free(task);
+    free(exec);
     free(folder);
     object_argv_free(env);
     object_argv_free(argv);

@@ -22,6 +22,7 @@
 #include "base/xalloc.h"
 #include "ctl/rerun_worker.h"
 #include "prereg/lock/object.h"
+#include "prereg/task/container.h"
 #include "prereg/task/describe.h"
 #include "prereg/task/task.h"
 #include "prereg/task/task_result.h"
@@ -280,27 +281,29 @@ static int run_worker(const struct trying *t, size_t cell, size_t stage, struct 
     char **argv = NULL;
     char **env = NULL;
     char *folder = stage_folder(t, cell, stage);
-    char *object = NULL;
+    char *exec = NULL;
+    char *task = NULL;
     uuid_make(id);
     int rc = object_argv(&home, stage, &argv, err);
     if (rc != 0 || (rc = write_task(t, cell, stage, id, err)) != 0) {
         goto out;
     }
-    object = argv[0];
-    argv[0] = xstrdup(s->command[0]); /* its own name, as in a run */
     env = task_environment_list(s, folder);
-    const struct rerun_worker w = {.name = s->name,
-                                   .exec = object,
-                                   .argv = argv,
-                                   .env = env,
-                                   .folder = folder,
-                                   .ended = ended};
+    task = path_join(folder, LAYOUT_TASK);
+    const struct container_task inside = {
+        .stage = s, .image = lock_image(t->lock, s), .folder = folder, .task = task};
+    if ((rc = container_command(&inside, &argv, &env, &exec, err)) != 0) {
+        goto out;
+    }
+    const struct rerun_worker w = {
+        .name = s->name, .exec = exec, .argv = argv, .env = env, .folder = folder, .ended = ended};
     rc = rerun_worker_run(&t->guard, &w, err);
     if (rc == 0) {
         rc = check_result(&tried, folder, err);
     }
 out:
-    free(object);
+    free(exec);
+    free(task);
     free(folder);
     object_argv_free(env);
     object_argv_free(argv);

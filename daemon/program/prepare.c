@@ -36,6 +36,7 @@
 #include "prereg/lock/lock.h"
 #include "prereg/lock/object.h"
 #include "prereg/lock/pinned_files.h"
+#include "prereg/task/container.h"
 
 /* ---- the lock ---- */
 
@@ -389,11 +390,37 @@ static int add_accept_spec(const struct prepare *p, struct strbuf *out, struct e
     return rc;
 }
 
+static size_t list_length(char *const *list)
+{
+    size_t n = 0;
+    while (list[n] != NULL) {
+        n++;
+    }
+    return n;
+}
+
+/* What is executed: the worker, or what makes the container of its image. */
+static int wrap_command(const struct prepare *p, struct shim_spec *spec, struct err *err)
+{
+    const struct plan_stage *s = &p->bundle->program->stages[p->stage];
+    const char *image = lock_image(p->bundle->lock, s);
+    char *task = path_join(p->folder, LAYOUT_TASK);
+    const struct container_task inside = {
+        .stage = s, .image = image, .folder = p->folder, .task = task};
+    const char *worker =
+        object_is_of_image(s) ? image : lock_file_digest(p->bundle->lock, s->command[0]);
+    (void)snprintf(spec->worker, sizeof(spec->worker), "%s", worker == NULL ? "" : worker);
+    int rc = container_command(&inside, &spec->argv, &spec->env, &spec->exec, err);
+    spec->n_argv = list_length(spec->argv);
+    spec->n_env = list_length(spec->env);
+    free(task);
+    return rc;
+}
+
 static int add_spec(const struct prepare *p, char *const *argv, struct strbuf *out, struct err *err)
 {
     const struct plan_stage *s = &p->bundle->program->stages[p->stage];
-    struct shim_spec spec = {.exec = xstrdup(argv[0]),
-                             .memory_bytes = s->run.memory_bytes,
+    struct shim_spec spec = {.memory_bytes = s->run.memory_bytes,
                              .grace_ms = p->grace_ms,
                              .threads = s->threads,
                              .shared = p->shared,
@@ -401,12 +428,9 @@ static int add_spec(const struct prepare *p, char *const *argv, struct strbuf *o
                                           p->bundle->program->run.slurm.n_setup > 0};
     struct spec_sink sink = {.spec = &spec, .own = s->env};
     char *folder = p->executor == EXECUTOR_LOCAL ? xstrdup(p->folder) : shared_work_path(p->folder);
-    const char *worker = lock_file_digest(p->bundle->lock, s->command[0]);
     const char *pin = p->bundle->program->pin_gpu;
-    (void)snprintf(spec.worker, sizeof(spec.worker), "%s", worker == NULL ? "" : worker);
     memcpy(spec.attempt, p->id, sizeof(spec.attempt));
-    shim_spec_add_arg(&spec, s->command[0]); /* its own name, though a copy is run */
-    for (size_t i = 1; argv[i] != NULL; i++) {
+    for (size_t i = 0; argv[i] != NULL; i++) {
         shim_spec_add_arg(&spec, argv[i]);
     }
     task_environment(s, folder, add_variable, &sink);
@@ -415,7 +439,8 @@ static int add_spec(const struct prepare *p, char *const *argv, struct strbuf *o
     spec.gpus = p->gpus.given;
     spec.asks_gpus = p->executor == EXECUTOR_SLURM && s->run.gpu_thousandths > 0;
     (void)snprintf(spec.pin_gpu, sizeof(spec.pin_gpu), "%s", pin == NULL ? "" : pin);
-    int rc = shim_spec_text(&spec, out, err);
+    int rc = wrap_command(p, &spec, err);
+    rc = rc == 0 ? shim_spec_text(&spec, out, err) : rc;
     spec.gpus = (struct gpu_list){0}; /* borrowed */
     shim_spec_release(&spec);
     return rc;

@@ -163,6 +163,20 @@ static void check_gpu_environment(struct load *l, const struct plan_stage *s)
     }
 }
 
+/* The daemon cannot check which images a node has. */
+static void check_images(struct load *l)
+{
+    for (size_t i = 0; i < l->p->n_stages; i++) {
+        const struct plan_stage *s = &l->p->stages[i];
+        if (s->image != NULL && s->run.executor == EXECUTOR_SLURM) {
+            diag_add(l->diag, DIAG_ERROR, s->place.line, s->place.column,
+                     "stage.%s.environment: an image runs on this machine alone, and the stage's "
+                     "executor is slurm",
+                     s->name);
+        }
+    }
+}
+
 /* The keys of [run.STAGE] alone. */
 static void load_stage_keys(struct load *l, const struct toml_node *t, struct plan_stage *s)
 {
@@ -300,4 +314,5 @@ void load_run(struct load *l)
         }
     }
     check_slots(l);
+    check_images(l);
 }

@@ -7,6 +7,7 @@
 #include "base/json/json.h"
 #include "base/xalloc.h"
 #include "prereg/load/load.h"
+#include "prereg/program/image_name.h"
 #include "prereg/program/stage_set.h"
 
 #define COMMAND_MAX  ((size_t)256)
@@ -66,11 +67,25 @@ static void load_env(struct load *l, struct plan_stage *s, const struct toml_nod
     s->env = env == NULL ? NULL : env->json;
 }
 
-/* The folder of a Python environment, from grid.toml's on. It decides PATH, so the stage cannot. */
+/* The image of a container: it decides what its programs find, its own variables included. */
+static void load_image(struct load *l, struct plan_stage *s, const struct toml_node *t)
+{
+    s->image = s->environment + strlen(IMAGE_SCHEME);
+    if (!image_name_ok(s->image)) {
+        load_error_key(l, toml_member(t, "environment"),
+                       "expected " IMAGE_SCHEME "NAME, the name of an image as podman has it");
+    }
+}
+
+/* A folder counts from grid.toml's on. It decides PATH, so the stage cannot. */
 static void load_environment(struct load *l, struct plan_stage *s, const struct toml_node *t)
 {
     static const char *const own[] = {"PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"};
     if (!load_text(l, t, "environment", false, &s->environment)) {
+        return;
+    }
+    if (strncmp(s->environment, IMAGE_SCHEME, strlen(IMAGE_SCHEME)) == 0) {
+        load_image(l, s, t);
         return;
     }
     char *path = path_absolute(l->p->folder, s->environment);

@@ -411,6 +411,17 @@ static int check_there(const char *path, struct err *err)
     return rc;
 }
 
+int64_t environment_bytes(const char *path)
+{
+    char *site = NULL;
+    char *name = NULL;
+    struct err ignored;
+    const int64_t n = find_site(path, &site, &name, &ignored) == 0 ? digest_bytes_at(site) : 0;
+    free(site);
+    free(name);
+    return n;
+}
+
 int environment_list(struct pin_cache *cache, const char *path, cJSON **out, struct err *err)
 {
     struct package_scan s = {.cache = cache, .packages = json_object(), .loose = json_object()};

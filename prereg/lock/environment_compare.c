@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json/json.h"
+#include "prereg/lock/image.h"
 
 static const char *text_in(const cJSON *o, const char *key)
 {
@@ -78,6 +79,12 @@ int environment_compare(const cJSON *locked, const cJSON *now, struct err *err)
     if (!cJSON_IsObject(locked)) {
         return err_set(err, ERR_LOCK, "not in the lock");
     }
+    if (environment_image(now) != NULL || environment_image(locked) != NULL) {
+        return json_equal(locked, now)
+                   ? 0
+                   : err_set(err, ERR_LOCK, "image %.12s was locked, %.12s has its name now",
+                             text_in(locked, "image"), text_in(now, "image"));
+    }
     int rc =
         compare_package("Python", json_member(locked, "python"), json_member(now, "python"), err);
     for (size_t i = 0; rc == 0 && i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -89,11 +96,33 @@ int environment_compare(const cJSON *locked, const cJSON *now, struct err *err)
     return rc;
 }
 
-int environment_verify(struct pin_cache *cache, const cJSON *locked, const char *path,
+const char *environment_image(const cJSON *list)
+{
+    const cJSON *image = json_member(list, "image");
+    return cJSON_IsString(image) ? image->valuestring : NULL;
+}
+
+int environment_of_stage(struct pin_cache *cache, const struct plan_stage *s, cJSON **out,
+                         struct err *err)
+{
+    char hex[DIGEST_HEX_SIZE];
+    *out = NULL;
+    if (s->image == NULL) {
+        return environment_list(cache, s->environment_path, out, err);
+    }
+    int rc = image_find(s->image, hex, err);
+    if (rc == 0) {
+        *out = json_object();
+        json_put_string(*out, "image", hex);
+    }
+    return rc;
+}
+
+int environment_verify(struct pin_cache *cache, const cJSON *locked, const struct plan_stage *s,
                        struct err *err)
 {
     cJSON *now = NULL;
-    int rc = environment_list(cache, path, &now, err);
+    int rc = environment_of_stage(cache, s, &now, err);
     if (rc == 0) {
         rc = environment_compare(locked, now, err);
     } else if (rc == ERR_INVALID) {

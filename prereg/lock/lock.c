@@ -130,7 +130,7 @@ static int add_environments(const struct plan_program *p, cJSON *locked, struct 
         if (s->environment == NULL || json_member(lists, s->environment) != NULL) {
             continue;
         }
-        rc = environment_list(NULL, s->environment_path, &list, err);
+        rc = environment_of_stage(NULL, s, &list, err);
         if (rc == 0) {
             json_put(lists, s->environment, list);
         } else {
@@ -144,6 +144,12 @@ static int add_environments(const struct plan_program *p, cJSON *locked, struct 
         json_put(locked, "environments", lists);
     }
     return rc;
+}
+
+const char *lock_image(const struct lock *lock, const struct plan_stage *s)
+{
+    const cJSON *lists = json_member(lock->locked, "environments");
+    return s->image == NULL ? NULL : environment_image(json_member(lists, s->environment));
 }
 
 /* Conditions and stages without solved params are left out. */

@@ -101,6 +101,9 @@ int lock_verify(const struct plan_program *p, const struct lock *lock, unsigned 
 int lock_verify_path(struct pin_cache *cache, const char *locked, const char *path,
                      struct err *err) MUST_CHECK;
 
+/* The digest of the image that the stage's `environment` was locked as; NULL: it has none. */
+const char *lock_image(const struct lock *lock, const struct plan_stage *s);
+
 /* The same for the environments of all stages; ERR_NOT_FOUND: one of them is not there at all. */
 int lock_verify_environments(const struct plan_program *p, const struct lock *lock,
                              struct pin_cache *cache, struct err *err) MUST_CHECK;

@@ -221,7 +221,7 @@ static int verify_command(const struct plan_program *p, const struct lock *lock,
     for (size_t i = 0; i < s->n_command; i++) {
         const char *locked = lock_file_digest(lock, s->command[i]);
         char *path = NULL;
-        if (i > 0 && locked == NULL) {
+        if (i > 0 ? locked == NULL : object_is_of_image(s)) {
             continue; /* a plain argument when it was locked */
         }
         int rc = object_resolve_argument(p, stage, i, &path, err);
@@ -297,8 +297,8 @@ int lock_verify_environments(const struct plan_program *p, const struct lock *lo
             const char *other = p->stages[k].environment;
             is_first = other == NULL || strcmp(other, s->environment) != 0;
         }
-        if (is_first && environment_verify(cache, json_member(lists, s->environment),
-                                           s->environment_path, err) != 0) {
+        if (is_first &&
+            environment_verify(cache, json_member(lists, s->environment), s, err) != 0) {
             return err_wrap(err, "stage.%s.environment", s->name);
         }
     }

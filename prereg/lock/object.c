@@ -210,7 +210,9 @@ int object_argv(const struct object_home *home, size_t stage, char ***argv, stru
     char **out = xcalloc(s->n_command + 1, sizeof(*out));
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < s->n_command; i++) {
-        if (lock_file_digest(home->lock, s->command[i]) != NULL) {
+        if (i == 0 && object_is_of_image(s)) {
+            out[i] = xstrdup(s->command[i]);
+        } else if (lock_file_digest(home->lock, s->command[i]) != NULL) {
             rc = object_of(home, stage, i, &out[i], err);
         } else if (i == 0) {
             rc = err_set(err, ERR_LOCK, "files.%s: not in the lock", s->command[0]);

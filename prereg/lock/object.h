@@ -21,10 +21,14 @@ int object_resolve_worker(const struct plan_program *p, const char *name, char *
                           struct err *err) MUST_CHECK;
 
 /* The absolute path of command[i] of a stage when it is a file that the lock pins: always for
- * i == 0 (a bare name is searched in the stage's environment first); for others when it names a
- * regular file relative to the program's folder. *path is NULL when it is a plain argument. */
+ * i == 0 (a bare name is searched in the stage's environment first), but for object_is_of_image();
+ * for others when it names a regular file relative to the program's folder. *path is NULL when it
+ * is a plain argument. */
 int object_resolve_argument(const struct plan_program *p, size_t stage, size_t i, char **path,
                             struct err *err) MUST_CHECK;
+
+/* Whether command[0] of the stage is a program of its image, which the lock pins as a whole. */
+bool object_is_of_image(const struct plan_stage *s);
 
 /* STATE/objects/<hex>. The caller frees it. */
 char *object_path(const char *state, const char *hex) __attribute__((returns_nonnull));

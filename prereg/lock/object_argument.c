@@ -25,12 +25,25 @@ static char *beside_self(const char *name)
     return path;
 }
 
+bool object_is_of_image(const struct plan_stage *s)
+{
+    if (s->image == NULL || strchr(s->command[0], '/') != NULL) {
+        return false;
+    }
+    char *ours = beside_self(s->command[0]);
+    free(ours);
+    return ours == NULL;
+}
+
 int object_resolve_argument(const struct plan_program *p, size_t stage, size_t i, char **path,
                             struct err *err)
 {
     const struct plan_stage *s = &p->stages[stage];
     *path = NULL;
-    if (i == 0 && s->environment != NULL && strchr(s->command[0], '/') == NULL) {
+    if (i == 0 && object_is_of_image(s)) {
+        return 0;
+    }
+    if (i == 0 && s->environment_path != NULL && strchr(s->command[0], '/') == NULL) {
         *path = xasprintf("%s/bin/%s", s->environment_path, s->command[0]);
         if (is_program(*path)) {
             return 0;

@@ -126,7 +126,7 @@ void program_check_files(const struct plan_program *p, struct diag *diag)
     }
     for (size_t i = 0; i < p->n_stages; i++) {
         const struct plan_stage *s = &p->stages[i];
-        if (s->environment != NULL && file_kind_at(s->environment_path) != FILE_FOLDER) {
+        if (s->environment_path != NULL && file_kind_at(s->environment_path) != FILE_FOLDER) {
             diag_add(diag, DIAG_ERROR, s->place.line, s->place.column,
                      "stage.%s.environment: %s is not a folder; make it, and install what the "
                      "stage needs",

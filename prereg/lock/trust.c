@@ -66,7 +66,7 @@ static int digest_command(const struct plan_program *p, size_t stage, char hex[D
     json_put(o, "files", files);
     json_put(o, "env", s->env == NULL ? cJSON_CreateNull() : json_copy(s->env));
     if (s->environment != NULL) {
-        json_put_string(o, "environment", s->environment_path);
+        json_put_string(o, "environment", s->image != NULL ? s->environment : s->environment_path);
     }
     for (size_t i = 0; rc == 0 && i < s->n_command; i++) {
         char *path = NULL;
@@ -111,7 +111,7 @@ static char *command_line(const struct plan_program *p, size_t stage)
     struct strbuf line = STRBUF_INIT;
     strbuf_addf(&line, "stage.%s:", s->name);
     if (s->environment != NULL) {
-        strbuf_addf(&line, " in %s:", s->environment_path);
+        strbuf_addf(&line, " in %s:", s->image != NULL ? s->environment : s->environment_path);
     }
     for (const cJSON *v = s->env == NULL ? NULL : s->env->child; v != NULL; v = v->next) {
         strbuf_addf(&line, " %s=%s", v->string, cJSON_IsString(v) ? v->valuestring : "");

@@ -123,8 +123,9 @@ struct plan_stage {
     const cJSON *params;          /* object, before `when` and $factor */
     const cJSON *when;            /* object factor -> level text -> params, or NULL */
     const cJSON *env;             /* object name -> string, or NULL */
-    const char *environment;      /* folder of a Python environment as written, or NULL */
-    const char *environment_path; /* absolute */
+    const char *environment;      /* as written, or NULL: a folder or an image */
+    const char *environment_path; /* the folder of a Python environment, absolute, or NULL */
+    const char *image;            /* the name of a container's image, or NULL */
     struct param_place *params_at;
     size_t n_params_at;
     bool describes;  /* its worker is asked with --describe; true by default */

@@ -23,6 +23,7 @@
 #include "base/machine/proc.h"
 #include "base/xalloc.h"
 #include "prereg/lock/object.h"
+#include "prereg/task/container.h"
 #include "prereg/task/describe_answer.h"
 #include "prereg/task/task.h"
 
@@ -114,14 +115,6 @@ static void list_add(struct text_list *list, char *item)
     list->items[list->n++] = item;
 }
 
-static void list_release(struct text_list *list)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        free(list->items[i]);
-    }
-    free(list->items);
-}
-
 /* Returns the path to execute for a file of a command: a copy under its digest's name, made
  * once, so that a worker finds no neighbours here either. Where the temporary folder forbids
  * execution (mounted noexec) or has no room, and for files over COPY_BYTES_MAX, it is the file
@@ -157,9 +150,9 @@ static char *task_file(const struct asking *a, size_t i)
     return i == 0 ? xstrdup(a->task_path) : xasprintf("%s/task-%zu.json", a->work, i + 1);
 }
 
-/* argv as a run gives it: argv[0] is as written, *exec is what is executed. */
+/* argv as a run gives it, with the paths of copies. */
 static int build_argv(struct asking *a, size_t stage, size_t n_tasks, struct text_list *argv,
-                      char **exec, struct err *err)
+                      struct err *err)
 {
     const struct plan_stage *s = &a->p->stages[stage];
     for (size_t i = 0; i < s->n_command; i++) {
@@ -173,17 +166,12 @@ static int build_argv(struct asking *a, size_t stage, size_t n_tasks, struct tex
         if (rc != 0) {
             return rc;
         }
-        if (i == 0) {
-            *exec = copy;
-            copy = NULL;
-        }
         list_add(argv, copy != NULL ? copy : xstrdup(s->command[i]));
     }
     list_add(argv, xstrdup("--describe"));
     for (size_t i = 0; i < n_tasks; i++) {
         list_add(argv, task_file(a, i));
     }
-    list_add(argv, NULL);
     return 0;
 }
 
@@ -220,9 +208,17 @@ static int run_worker(struct asking *a, size_t stage, size_t n_tasks, struct pro
     struct text_list argv = {0};
     char **env = NULL;
     char *exec = NULL;
-    int rc = build_argv(a, stage, n_tasks, &argv, &exec, err);
+    const struct plan_stage *s = &a->p->stages[stage];
+    const int64_t timeout_ms = a->timeout_ms * (int64_t)n_tasks;
+    const struct container_task inside = {
+        .stage = s, .folder = a->work, .task = a->task_path, .timeout_ms = timeout_ms};
+    int rc = build_argv(a, stage, n_tasks, &argv, err);
+    list_add(&argv, NULL);
     if (rc == 0) {
-        env = task_environment_list(&a->p->stages[stage], a->work);
+        env = task_environment_list(s, a->work);
+        rc = container_command(&inside, &argv.items, &env, &exec, err);
+    }
+    if (rc == 0) {
         union {
             char **in;
             const char *const *out;
@@ -231,13 +227,13 @@ static int run_worker(struct asking *a, size_t stage, size_t n_tasks, struct pro
                                        .argv = args.out,
                                        .env = envs.out,
                                        .cwd = a->work,
-                                       .timeout_ms = a->timeout_ms * (int64_t)n_tasks,
+                                       .timeout_ms = timeout_ms,
                                        .max_out_bytes = DESCRIBE_OUT_BYTES_MAX * n_tasks,
                                        .stops = &a->held};
         rc = proc_run(&spec, r, err);
         a->n_asked++;
     }
-    list_release(&argv);
+    object_argv_free(argv.items);
     object_argv_free(env);
     free(exec);
     return rc;

@@ -287,7 +287,7 @@ void task_environment(const struct plan_stage *s, const char *folder, task_varia
         const char *name;
         const char *value;
     } list[] = {
-        {"PATH", programs},
+        {"PATH", s->image == NULL ? programs : NULL}, /* an image has its own */
         {"HOME", folder}, /* nothing of the user's own settings reaches a worker */
         {"LANG", "C.UTF-8"},
         {"TZ", "UTC"},

@@ -207,6 +207,7 @@ static void test_compare(void **state)
          "b.py was locked, and is gone"},
         {"{\"python\":{\"version\":\"3\"},\"packages\":[],\"loose\":{},\"conda\":{}}",
          "has no \"packages\""},
+        {"{\"image\":\"00\"}", "image 00 was locked, ? has its name now"},
         {"7", "not in the lock"},
         {"{}", "was not locked"},
     };
