@@ -215,6 +215,29 @@ def test_environment_drift(place):
     place.wait_for(lambda: place.tasks()["mode=wait,seed=1/second"]["cause"] == "drift", 30, "drift is found")
     told = place.ctl("explain", "mode=wait,seed=1/second").stdout
     expect("toolbox 1.2.0 was locked, 2.0.1 is installed" in told, f"the package is not named: {told}")
+    check_at_verdict(place, lambda: os.rename(info.replace("1.2.0", "2.0.1").replace("venv.away", "venv"), info.replace("venv.away", "venv")))
+
+
+def check_at_verdict(place, undo):
+    """An environment that is not the locked one refuses the verdict; as it was, there is one, and the report has it."""
+    folder = place.program_folder()
+
+    def journal():
+        with open(os.path.join(folder, "journal.jsonl"), encoding="utf-8") as f:
+            return f.read()
+    place.wait_for(lambda: "verdict_refused" in journal(), 30, "the refusal is journalled")
+    expect("toolbox 1.2.0 was locked, 2.0.1 is installed" in journal(), "the refusal does not name the package")
+    expect(not os.path.exists(os.path.join(folder, "report/verdict.json")), "a verdict was written")
+    place.end_all()
+    undo()
+    place.serve()
+    place.wait_finished(60)
+    place.wait_for(lambda: os.path.exists(os.path.join(folder, "report/report.json")), 60, "the report is there")
+    with open(os.path.join(folder, "report/report.md"), encoding="utf-8") as f:
+        rows = [line for line in f if line.startswith("| second ")]
+    row = [[cell.strip() for cell in line.strip("| \n").split("|")] for line in rows if "venv" in line]
+    equal([(r[1], r[2], r[4], r[6]) for r in row], [("venv", "venv", "1", "1")], f"the environment in the report: {rows}")
+    expect(row[0][3].startswith(f"Python {sys.version.split()[0]}"), f"the interpreter in the report: {row}")
 
 
 def test_at_verdict(place):

@@ -401,5 +401,6 @@ void section_apparatus(struct doc *d, const struct report_model *m)
 {
     doc_section(d, "apparatus", "Apparatus");
     add_checks(d, m);
+    tables_environments(d, m);
     add_machines(d, m);
 }

@@ -18,7 +18,8 @@ void section_priors(struct doc *d, const struct report_model *m);
 /* Planned against done, the measures with their gates, differences, and validity. */
 void section_coverage(struct doc *d, const struct report_model *m);
 void section_measures(struct doc *d, const struct report_model *m);
-void tables_means(struct doc *d, const struct report_model *m); /* part of the measures */
+void tables_environments(struct doc *d, const struct report_model *m); /* of the apparatus */
+void tables_means(struct doc *d, const struct report_model *m);        /* part of the measures */
 void section_contrasts(struct doc *d, const struct report_model *m);
 void section_matrix(struct doc *d, const struct report_model *m);
 void section_validity(struct doc *d, const struct report_model *m);
