@@ -33,6 +33,7 @@
 #include "daemon/shim/current.h"
 #include "daemon/shim/files.h"
 #include "prereg/amend/amendment.h"
+#include "prereg/lock/environment.h"
 #include "prereg/lock/lock.h"
 #include "prereg/lock/object.h"
 #include "prereg/lock/pinned_files.h"
@@ -139,12 +140,47 @@ int prepare_check_lock(struct hosted *h, const struct bundle *b, enum core_start
     return rc;
 }
 
-/* Hashes each entry of [data], each [pin] file and model that is used in place, and each object,
- * one after another; the files of a folder are hashed in parallel (base/files/digest.h). Progress
- * is counted in h->hashing. */
-static void hash_again(struct hosted *h, const char *const *paths, size_t n)
+/* The folder of a stage's environment, for the first stage that has it; else NULL. */
+static const char *environment_folder(const struct plan_program *p, size_t stage)
 {
-    int64_t total = 0;
+    const char *path = p->stages[stage].environment_path;
+    for (size_t i = 0; path != NULL && i < stage; i++) {
+        const char *other = p->stages[i].environment_path;
+        path = other != NULL && strcmp(other, path) == 0 ? NULL : path;
+    }
+    return path;
+}
+
+static int64_t environments_bytes(const struct plan_program *p)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < p->n_stages; i++) {
+        const char *path = environment_folder(p, i);
+        n += path == NULL ? 0 : environment_bytes(path);
+    }
+    return n;
+}
+
+static void hash_environments(struct hosted *h, const struct plan_program *p)
+{
+    for (size_t i = 0; i < p->n_stages; i++) {
+        const char *path = environment_folder(p, i);
+        cJSON *list = NULL;
+        struct err err; /* as in hash_again() */
+        if (path != NULL) {
+            (void)!environment_list(h->pins, path, &list, &err);
+        }
+        cJSON_Delete(list);
+    }
+}
+
+/* Hashes each entry of [data], each environment, each [pin] file and model that is used in place,
+ * and each object, one after another; the files of a folder are hashed in parallel
+ * (base/files/digest.h). Progress is counted in h->hashing. */
+static void hash_again(struct hosted *h, const struct plan_program *p, const char *const *paths,
+                       size_t n)
+{
+    int64_t total = environments_bytes(p);
     for (size_t i = 0; i < n; i++) {
         total += digest_bytes_at(paths[i]);
     }
@@ -156,6 +192,7 @@ static void hash_again(struct hosted *h, const char *const *paths, size_t n)
         struct err err; /* the check that follows finds it again, and names the file */
         (void)!pin_digest(h->pins, paths[i], &ignored, &err);
     }
+    hash_environments(h, p);
     digest_meter(NULL);
     atomic_store(&h->hashing.total, 0);
 }
@@ -221,7 +258,7 @@ int prepare_check_bytes(struct hosted *h, const struct bundle *b, const char *st
         paths[n++] = objects[i];
     }
     pin_cache_forget(h->pins);
-    hash_again(h, paths, n);
+    hash_again(h, p, paths, n);
     free(paths);
     object_argv_free(objects);
     pinned_release(&list);
