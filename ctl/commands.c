@@ -153,20 +153,25 @@ const struct ctl_command ctl_commands[] = {
      "The exit code is that of `verdict`.",
      CTL_JSON | CTL_REPLACE | CTL_OUT | CTL_HERE, 2, 2, cmd_replay},
     {"import", "GRID.TOML [MAP.JSON]", "a program from lm-eval's results files",
-     "Makes an imported program from results files (and samples files) of lm-evaluation-harness.\n"
+     "Makes an imported program from results files (and samples files) of lm-evaluation-harness,\n"
+     "logs of Inspect (.json) and files of Every Eval Ever.\n"
      "It recomputes what can be recomputed, refuses what disagrees, and reads the verdict off the\n"
      "program's table. Executes nothing; an executed program is never touched.\n"
      "MAP.JSON: docs/import.md. The exit code is that of `verdict`.",
      CTL_JSON | CTL_REPLACE | CTL_IMPORT | CTL_OUT | CTL_HERE, 1, 2, cmd_import},
     /* receipts and what reviewers do with them */
-    {"export", "[PROGRAM|FOLDER]", "a receipt that a stranger can verify",
+    {"export", "[PROGRAM|FOLDER]", "a receipt that a stranger can verify, or another format",
      "Writes <name>-<digest8>-receipt and its .tar into --out (default: here): plan and lock,\n"
      "journal, records, environment, coverage, verdict, an in-toto statement, SHA256SUMS and\n"
      "VERIFY.md. Reads only the program's folder. Refused without a verdict, and while scores are\n"
      "sealed. Hosts are numbered; --with-host keeps their names. --items adds the items of all\n"
      "results: `verify` then counts every score again, and computes the instruments.\n"
-     "(docs/receipts.md)",
-     CTL_JSON | CTL_OUT | CTL_WITH_HOST | CTL_ITEMS, 0, 1, cmd_export},
+     "(docs/receipts.md)\n"
+     "--format writes <name>-<digest8>-FORMAT instead, of a program or of a receipt (a folder or\n"
+     "a .tar), which must verify: hf-eval-results, every-eval-ever, neurips-checklist, osf,\n"
+     "croissant, ro-crate, mlflow, tensorboard. What is not known is left out, and named on\n"
+     "standard error. (docs/export.md)",
+     CTL_JSON | CTL_OUT | CTL_WITH_HOST | CTL_ITEMS | CTL_FORMAT, 0, 1, cmd_export},
     {"verify", "FOLDER|FILE.tar", "check a receipt",
      "Recomputes everything from the records up and names the first fault (exit 3). Needs no\n"
      "daemon and no network, executes nothing of the receipt, and prints which level of assurance\n"

@@ -51,6 +51,7 @@ enum ctl_option {
 #define CTL_ITEMS     (1U << 28) /* --items, without a number */
 #define CTL_ROLE      (1U << 29) /* --role */
 #define CTL_PAGE      (1U << 30) /* --print, --new-token */
+#define CTL_FORMAT    (1U << 31) /* --format */
 
 /* The options of one call, borrowed from argv. NULL, 0 and false: not given. */
 struct ctl_options {
@@ -70,6 +71,7 @@ struct ctl_options {
     const char *template_name;   /* of init */
     const char *from;            /* of init: the program to succeed */
     const char *stage;           /* of rerun */
+    const char *format;          /* of export; NULL: a receipt */
     bool timestamp;              /* of lock, as verify */
     bool verify;
     bool list;      /* of init */

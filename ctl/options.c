@@ -54,6 +54,7 @@ enum {
     OPT_CSV,
     OPT_PRINT,
     OPT_NEW_TOKEN,
+    OPT_FORMAT,
 };
 
 /* One option, for parsing and for the help. */
@@ -116,6 +117,7 @@ static const struct option_row option_rows[] = {
     {"with-host", OPT_WITH_HOST, NULL, CTL_WITH_HOST, "keep the names of the hosts"},
     {"items", OPT_WITH_ITEMS, NULL, CTL_ITEMS,
      "include the items, from which `verify` counts every score again"},
+    {"format", OPT_FORMAT, "FORMAT", CTL_FORMAT, "write it in this format instead"},
     {"accept-failures", OPT_FAILURES, NULL, CTL_FAILURES,
      "stages may fail: never pause for that again"},
     {"yes-lose-it", OPT_LOSE, NULL, CTL_LOSE, "without a receipt: what is removed is lost"},
@@ -232,6 +234,7 @@ static int apply(struct ctl_options *o, int value, const char *operand, struct e
     case OPT_KEEP: o->keep = true; return 0;
     case OPT_WITH_HOST: o->with_host = true; return 0;
     case OPT_WITH_ITEMS: o->with_items = true; return 0;
+    case OPT_FORMAT: o->format = operand; return 0;
     case OPT_FAILURES: o->accept_failures = true; return 0;
     case OPT_LOSE: o->lose = true; return 0;
     case OPT_CSV: o->csv = operand; return 0;

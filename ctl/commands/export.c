@@ -1,19 +1,24 @@
 /* export [PROGRAM|FOLDER]: a receipt of a program (ctl/receipt/export.h), as a folder and a tar
  * in --out (default: here). Only the program's folder is read; the daemon is not asked, and may
  * be running. The argument is a program's folder, executed or imported, or a name in the state
- * folder. */
+ * folder. With --format (ctl/formats/format.h) it may be a receipt, too: of a program one is made
+ * under $TMPDIR first, so that what is refused as a receipt is refused in every format. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/files/file.h"
+#include "base/files/temp_folder.h"
 #include "base/json/json.h"
 #include "base/terminal.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
+#include "ctl/formats/format.h"
 #include "ctl/local_answers.h"
 #include "ctl/receipt/export.h"
+#include "ctl/receipt/layout.h"
+#include "ctl/receipt/tar.h"
 #include "ctl/text/out.h"
 #include "truthtable/evaluate/verdict_file.h"
 
@@ -39,11 +44,117 @@ static int find_folder(const struct ctl_options *o, char **folder, struct err *e
     return folder_of_program(o, name, folder, err);
 }
 
+/* ---- --format ---- */
+
+/* Where the receipt is that is to be written in another format. */
+struct format_from {
+    struct temp_folder temp; /* its path is NULL while there is none */
+    struct export_made made;
+    char *program; /* the folder that the receipt was made of; NULL: a receipt was given */
+};
+
+/* Whether the path is a receipt: its folder, or a file, which is taken to be a tar. */
+static bool is_receipt(const char *path)
+{
+    char *statement = path_join(path, RECEIPT_STATEMENT);
+    const bool folder = file_kind_at(statement) == FILE_REGULAR;
+    free(statement);
+    return folder || file_kind_at(path) == FILE_REGULAR;
+}
+
+/* Makes a receipt of the program, or extracts the tar that was given; *receipt is its folder. */
+static int find_receipt(const struct ctl_options *o, struct format_from *from, const char **receipt,
+                        struct err *err)
+{
+    const char *given = o->n_args > 0 && is_receipt(o->args[0]) ? o->args[0] : NULL;
+    struct err fault = {0};
+    *receipt = given;
+    if (given != NULL && (o->with_items || o->with_host)) {
+        return err_set(err, ERR_USAGE,
+                       "%s is a receipt already: --items and --with-host are for making one",
+                       given);
+    }
+    if (given != NULL && file_kind_at(given) == FILE_FOLDER) {
+        return 0;
+    }
+    int rc = given == NULL ? find_folder(o, &from->program, err) : 0;
+    if (rc == 0 && given == NULL) {
+        rc = local_check_cells(from->program, "it cannot be exported again", err);
+    }
+    if (rc != 0 || (rc = temp_folder_make("export", &from->temp, err)) != 0) {
+        return rc;
+    }
+    if (given != NULL) {
+        *receipt = from->temp.path;
+        return tar_read(given, from->temp.path, &fault) == 0 ? 0 : err_join(&fault, err);
+    }
+    const struct export_spec spec = {.program_folder = from->program,
+                                     .out = from->temp.path,
+                                     .with_host = o->with_host,
+                                     .with_items = o->with_items};
+    rc = receipt_export(&spec, &from->made, err);
+    *receipt = from->made.folder;
+    return rc;
+}
+
+/* The folder on standard output; what was left out, for a person, on the other one. */
+static int tell_format(const struct ctl_options *o, const struct format_made *made, struct err *err)
+{
+    const cJSON *note = NULL;
+    int rc = 0;
+    if (o->json) {
+        cJSON *answer = json_object();
+        json_put_string(answer, "folder", made->folder);
+        json_put_string(answer, "format", o->format);
+        json_put(answer, "left_out", json_copy(made->notes));
+        rc = out_json(answer, err);
+        cJSON_Delete(answer);
+        return rc;
+    }
+    terminal_printf(stdout, "%s\n", made->folder);
+    (void)fflush(stdout);
+    cJSON_ArrayForEach(note, made->notes)
+    {
+        terminal_printf(stderr, "preregctl: %s: %s\n", o->format, note->valuestring);
+    }
+    return rc;
+}
+
+static int write_format(const struct ctl_options *o, struct err *err)
+{
+    struct format_from from = {.temp = {.fd = -1}};
+    struct format_made made = {0};
+    struct err left;
+    const char *receipt = NULL;
+    int rc = format_check_name(o->format, err);
+    if (rc == 0) {
+        rc = find_receipt(o, &from, &receipt, err);
+    }
+    if (rc == 0) {
+        const struct format_spec spec = {.format = o->format,
+                                         .receipt = receipt,
+                                         .program_folder = from.program,
+                                         .out = o->out != NULL ? o->out : "."};
+        rc = format_export(&spec, &made, err);
+    }
+    rc = rc == 0 ? tell_format(o, &made, err) : rc;
+    if (from.temp.path != NULL && temp_folder_remove(&from.temp, &left) != 0) {
+        terminal_printf(stderr, "preregctl: %s\n", left.msg);
+    }
+    format_made_release(&made);
+    export_made_release(&from.made);
+    free(from.program);
+    return rc;
+}
+
 int cmd_export(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     struct export_made made = {0};
     char *folder = NULL;
     *code = EXIT_OK;
+    if (o->format != NULL) {
+        return write_format(o, err);
+    }
     int rc = find_folder(o, &folder, err);
     if (rc == 0) {
         rc = local_check_cells(folder, "it cannot be exported again", err);

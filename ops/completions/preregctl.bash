@@ -25,6 +25,7 @@ _preregctl_offer() {
     NAME) words=$(preregctl init --list 2>/dev/null | sed 's/ .*//') ;;
     HOST) mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -A hostname -- "$2") ;;
     N | TIME | TEXT) ;;
+    FORMAT) words='hf-eval-results every-eval-ever neurips-checklist osf croissant ro-crate mlflow tensorboard' ;;
     ROLE) words='scientific statistical adversarial' ;;
     FOLDER | STATE | RECEIPT) files=yes ;;
     FILE | GLOB)

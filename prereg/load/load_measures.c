@@ -59,12 +59,48 @@ static void load_floors(struct load *l, struct plan_measure *m, const struct tom
     }
 }
 
+/* ORG/NAME of letters, digits, "_", "-" and "." inside: what a name of the Hub is made of. */
+static bool is_hub_dataset(const char *text)
+{
+    const char *slash = strchr(text, '/');
+    for (const char *c = text; *c != '\0'; c++) {
+        const bool edge = c == text || c[-1] == '/' || c[1] == '/' || c[1] == '\0';
+        const bool word = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+                          (*c >= '0' && *c <= '9') || *c == '_';
+        if (!word && c != slash && (edge || (*c != '-' && *c != '.'))) {
+            return false;
+        }
+    }
+    return slash != NULL && slash != text && slash[1] != '\0' && strlen(text) <= 200;
+}
+
+/* hub = { dataset = "ORG/NAME", task = "ID", revision = "<git SHA>" }: stated for exports. */
+static void load_hub(struct load *l, struct plan_hub *hub, const struct toml_node *t)
+{
+    static const char *const keys[] = {"dataset", "task", "revision"};
+    const struct toml_node *h = load_member(l, t, "hub", TOML_TABLE);
+    if (h == NULL) {
+        return;
+    }
+    load_check_keys(l, h, keys, ARRAY_LEN(keys));
+    if (load_text(l, h, "dataset", true, &hub->dataset) && !is_hub_dataset(hub->dataset)) {
+        load_error(l, toml_member(h, "dataset"), "\"%.80s\" is not a dataset of the Hub (ORG/NAME)",
+                   hub->dataset);
+    }
+    (void)load_text(l, h, "task", true, &hub->task);
+    if (load_text(l, h, "revision", false, &hub->revision) &&
+        (strlen(hub->revision) != 40 || strspn(hub->revision, "0123456789abcdef") != 40)) {
+        load_error(l, toml_member(h, "revision"), "\"%.80s\" is not a commit (40 hex digits)",
+                   hub->revision);
+    }
+}
+
 /* The defaults hold for keys that are absent or wrong, so later checks need not know about
  * errors. */
 static void load_measure(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"metric",   "items",   "chance", "floor",
-                                       "best_arm", "counted", "better"};
+                                       "best_arm", "counted", "better", "hub"};
     static const char *const better[] = {"higher", "lower", NULL};
     struct plan_program *p = l->p;
     struct plan_measure *m = &p->measures[p->n_measures++];
@@ -88,6 +124,7 @@ static void load_measure(struct load *l, const struct toml_node *t)
     (void)load_word(l, t, "better", better, &word);
     m->lower_better = word == 1;
     load_floors(l, m, t);
+    load_hub(l, &m->hub, t);
 }
 
 /* Quadratic, so only for up to 256 measures; it is a warning. */

@@ -26,6 +26,7 @@ struct plan_measure {
     const char *best_arm_text;
     bool counted;      /* default true */
     bool lower_better; /* better = "lower" */
+    struct plan_hub hub;
     struct place place;
     struct place items_place;
 };

@@ -41,6 +41,12 @@ struct data_input { /* [data]: a pinned file or folder */
     struct place place;
 };
 
+struct plan_hub { /* where the items are on the Hugging Face Hub: for exports, read by no worker */
+    const char *dataset;  /* "cais/mmlu"; NULL: not stated */
+    const char *task;     /* its id among the dataset's benchmark tasks */
+    const char *revision; /* of the dataset, 40 hex digits; or NULL */
+};
+
 struct stage_run { /* [run] and [run.STAGE]: not locked */
     enum executor_kind executor;
     struct place executor_place; /* of a key that is unset: line 0, as in all of these */

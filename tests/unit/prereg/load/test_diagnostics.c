@@ -216,6 +216,18 @@ static const struct {
     {"floor_lower", "floor = 0.3", "floor = 0.3, better = \"lower\"",
      "grid.toml:24:67: error: measure.acc.floor: a floor is reached from below, and here lower is "
      "better\n"},
+    {"hub_key", "floor = 0.3", "floor = 0.3, hub = { dataset = \"a/b\", tsk = \"x\" }",
+     "grid.toml:24:72: error: measure.acc.hub: \"task\" is missing\n"
+     "grid.toml:24:97: error: measure.acc.hub: unknown key \"tsk\"; did you mean \"task\"?\n"},
+    {"hub_dataset", "floor = 0.3",
+     "floor = 0.3, hub = { dataset = \"cais mmlu\", task = \"m\", revision = \"main\" }",
+     "grid.toml:24:90: error: measure.acc.hub.dataset: \"cais mmlu\" is not a dataset of the Hub "
+     "(ORG/NAME)\n"
+     "grid.toml:24:126: error: measure.acc.hub.revision: \"main\" is not a commit (40 hex "
+     "digits)\n"},
+    {"hub_path", "floor = 0.3", "floor = 0.3, hub = { dataset = \"../b\", task = \"m\" }",
+     "grid.toml:24:90: error: measure.acc.hub.dataset: \"../b\" is not a dataset of the Hub "
+     "(ORG/NAME)\n"},
     {"best_arm", "floor = 0.3", "best_arm = 0.3",
      "grid.toml:24:70: error: measure.acc.best_arm: needs a floor to add to\n"},
     {"best_arm_under", "floor = 0.3", "floor = 0.3, best_arm = 0.29",
