@@ -115,7 +115,7 @@ static void test_long_answer(void **state)
     for (int i = 0; i < 3; i++) { /* it is accepted and read */
         (void)uv_run(&s->loop, UV_RUN_NOWAIT);
     }
-    send_text(s, REQUEST + 10, strlen(REQUEST) - 10);
+    send_text(s, &REQUEST[10], strlen(REQUEST) - 10);
     assert_true(read_answer(s, answer, sizeof(answer)) > 0);
     assert_true(s->answered);
     assert_non_null(strstr(answer, "\"result\""));
