@@ -35,7 +35,8 @@ CONTRAST = """(() => {
 
 def find_chromium():
     """The path of a Chromium, or None."""
-    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    names = ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome")
+    return next(filter(None, map(shutil.which, names)), None)
 
 
 class Chromium:
