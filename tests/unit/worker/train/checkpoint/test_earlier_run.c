@@ -13,14 +13,14 @@
 #include "tests/unit/worker/train/fixture.h"
 
 #define COMMON                                                                                     \
-    "'layers':2,'width':32,'heads':2,'ffn':32,'context':64,'batch_tokens':512,'lr':0.003,"         \
-    "'seed':3,'mix':{'a':0.7,'b':0.3},'target_loss':2.7,'eval_every':7,'val_tokens':1024,"
+    "'layers':2,'width':32,'heads':2,'ffn':32,'context':32,'batch_tokens':256,'lr':0.003,"         \
+    "'seed':3,'mix':{'a':0.7,'b':0.3},'target_loss':2.7,'eval_every':7,'val_tokens':512,"
 #define DENSE COMMON
 #define MIXTURE                                                                                    \
     COMMON "'dense_layers':1,'experts':96,'top_k':2,'expert_ffn':4,'micro_batch':3,"               \
            "'balance_loss':0.01,'bias_update_rate':0.01,'balance_anneal':0.5,"                     \
            "'reset_dead_experts':2,"
-#define HORIZON(rest) "'horizon':{'contract':'fixed','tokens':51200" rest "}"
+#define HORIZON(rest) "'horizon':{'contract':'fixed','tokens':25600" rest "}"
 #define STEPS         100
 
 /* An attempt that has to end well. */
@@ -201,8 +201,8 @@ static void test_refusals(void **state)
          "params.clip: the earlier run has absent, this one 2"},
         {"{" DENSE HORIZON("") ",'optimizer':'muon','init':{'run':'earlier'}}",
          "params.optimizer: the earlier run has absent, this one \"muon\""},
-        {"{" DENSE "'horizon':{'contract':'fixed','tokens':61440},'init':{'run':'earlier'}}",
-         "params.horizon: the earlier run has {\"contract\":\"fixed\",\"tokens\":51200}"},
+        {"{" DENSE "'horizon':{'contract':'fixed','tokens':30720},'init':{'run':'earlier'}}",
+         "params.horizon: the earlier run has {\"contract\":\"fixed\",\"tokens\":25600}"},
         {"{" DENSE HORIZON(",'stop':0.3") ",'init':{'run':'earlier'}}",
          "the earlier run is at step 30, this one ends at step 30"},
         {"{" DENSE HORIZON("") ",'marks':[0.15],'init':{'run':'earlier'}}",
@@ -265,8 +265,8 @@ static void test_other_bytes(void **state)
 
 #define VALIDATED                                                                                  \
     "{'layers':2,'width':32,'heads':2,'dense_layers':1,'ffn':32,'experts':8,'top_k':2,"            \
-    "'expert_ffn':8,'context':64,'batch_tokens':512,'lr':0.003,'seed':3,'mix':{'a':1},"            \
-    "'validation':'b','eval_every':20,'val_tokens':1024,"
+    "'expert_ffn':8,'context':32,'batch_tokens':256,'lr':0.003,'seed':3,'mix':{'a':1},"            \
+    "'validation':'b','eval_every':20,'val_tokens':512,"
 
 static void assert_model(const char *a, const char *b, bool same)
 {
@@ -408,7 +408,7 @@ static void test_damaged_snapshot(void **state)
 
 /* With a tokenizer that is a file of its own. */
 #define WORDS                                                                                      \
-    "{" DENSE "'horizon':{'contract':'fixed','tokens':10240},"                                     \
+    "{" DENSE "'horizon':{'contract':'fixed','tokens':5120},"                                      \
     "'tokenizer':'words','vocab':300,'marks':[],'snapshots':[0.2]}"
 #define WORDS_LATER 8 /* a step after the snapshot, at 4 of 20 */
 
@@ -503,14 +503,15 @@ static void test_half_snapshot(void **state)
 /* A rate that is too high for the loss to fall to the end. */
 #define UNSTEADY                                                                                   \
     "'layers':2,'width':32,'heads':2,'ffn':32,'context':64,'batch_tokens':512,'lr':0.05,"          \
-    "'seed':3,'mix':{'a':0.7,'b':0.3},'target_loss':2.7,'eval_every':1,'val_tokens':1024,"
+    "'seed':3,'mix':{'a':0.7,'b':0.3},'target_loss':2.7,'eval_every':1,'val_tokens':1024,"         \
+    "'horizon':{'contract':'fixed','tokens':51200},"
 
 /* The lowest of all evaluations, not the last one; a target that was passed between two marks. */
 static void test_best_and_hits(void **state)
 {
     struct fixture *f = *state;
     const char *folder =
-        run_well(f, "{" UNSTEADY HORIZON("") ",'marks':[0.1,0.9],'schedule':{'kind':'constant'}}");
+        run_well(f, "{" UNSTEADY "'marks':[0.1,0.9],'schedule':{'kind':'constant'}}");
     struct strbuf points = points_after(folder, 0);
     cJSON *m = metrics_of(folder);
     double best = 1e9, step = -1.0;
