@@ -76,9 +76,8 @@ def prepared(place, wanted, *arguments, corpus=None):
     return run.stdout + run.stderr
 
 
-def test_shards_of_ones_own(place):
+def check_shards(place):
     """Text of one's own, packed: shards in GPT-2's vocabulary, enough of them, and nothing else."""
-    real_data()
     vocabulary = os.path.join(lab.SHARED, "data", "tokenizers", "gpt2", "tokenizer.json")
     text = place.write("stories.jsonl", "".join(json.dumps({"text": f"Story {i}. " + "Once upon a time. " * 20}) + "\n" for i in range(50)))
     place.must(OK, "prereg-data", "pack", "--tokenizer", vocabulary, "--out", place.path("shards"), text)
@@ -86,7 +85,7 @@ def test_shards_of_ones_own(place):
     shutil.copytree(place.path("shards"), place.path("mixed"))
     shutil.copy(text, place.path("mixed"))
     os.mkdir(place.path("empty"))
-    folder = place.path("holding_fixed")
+    folder = place.path("own")
 
     def said(wanted, shards, name="holding_fixed"):
         return prepared(place, wanted, name, folder, "--shards", place.path(shards))
@@ -113,7 +112,8 @@ def test_shards_of_ones_own(place):
 
 
 def test_holding_fixed_is_the_papers(place):
-    """Every published count, step and horizon; and text that cannot feed them is refused."""
+    """Every published count, step and horizon; and text that cannot feed them is refused. One lab for all of it: the benches of CORE are
+    read once."""
     real_data()
     folder = place.path("holding_fixed")
     expect("PREREGD_CORPUS" in prepared(place, 1, "holding_fixed", folder), "prepare asks for a corpus")
@@ -138,6 +138,7 @@ def test_holding_fixed_is_the_papers(place):
           "the models that CORE scores")
     equal(train["marks"], train["snapshots"] + [1], "marks")
     equal([stop % train["eval_every"] for stop in (8320, 5760, 4864, 6272)], [0] * 4, "published stops are steps that are evaluated")
+    check_shards(place)
 
 
-lab.main(test_holding_fixed_is_the_papers, test_shards_of_ones_own, test_below_the_floor_is_the_papers, test_active_vs_total_is_the_papers)
+lab.main(test_holding_fixed_is_the_papers, test_below_the_floor_is_the_papers, test_active_vs_total_is_the_papers)
