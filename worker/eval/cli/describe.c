@@ -83,7 +83,7 @@ static int find_items(struct known_items *k, const struct worker_task *task, str
         rc = benchmark_load(&k->bench, &k->options, err);
     }
     if (rc == 0)
-        benchmark_measure(&k->bench, &k->size);
+        benchmark_measure(&k->bench, SIZE_MAX, &k->size);
     param_faults_release(&faults);
     if (rc != 0)
         known_items_release(k);

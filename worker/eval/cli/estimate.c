@@ -1,10 +1,13 @@
 /*
  * A large benchmark is counted on runs of neighbouring items, evenly spread, since neighbours share
- * examples; the whole is to the part as the bytes of text are that no request before had.
+ * examples; the whole is to the part as the bytes of text are that the model reads and no request
+ * before had.
  *
  * A large model is measured smaller: the head is linear in its words, everything else in layers.
  */
 #include "worker/eval/cli/estimate.h"
+
+#include <math.h>
 
 #include "base/xalloc.h"
 #include "worker/eval/cli/count.h"
@@ -12,7 +15,6 @@
 #include "worker/report/machine_rates.h"
 
 #define PART_BYTES       2e6 /* of requests' texts, that are counted */
-#define PART_ITEMS       ((size_t)32)
 #define RATES_NR         8
 #define PARAMS_MOST      ((int64_t)16 << 20) /* of a model that is measured as it is */
 #define BYTES_MOST       0x1p29              /* of one with a long context, unless that is short */
@@ -90,13 +92,26 @@ static struct score_rates rates_of(const struct worker_task *task, const struct 
 /* The part of the selected items that is counted. */
 static void take_part(const struct benchmark *bench, double share, struct benchmark *part)
 {
-    const size_t step = (size_t)((double)PART_ITEMS / share);
     *part = *bench;
     part->selected = xcalloc(bench->n_selected, sizeof(*part->selected));
-    part->n_selected = 0;
-    for (size_t i = 0; i < bench->n_selected; i++)
-        if (share >= 1.0 || i % step < PART_ITEMS)
-            part->selected[part->n_selected++] = bench->selected[i];
+    memcpy(part->selected, bench->selected, bench->n_selected * sizeof(*part->selected));
+    if (share < 1.0)
+        benchmark_thin(part, (size_t)ceil(share * (double)bench->n_selected));
+}
+
+/* How many times the cost of the part the whole has. */
+static int times_more(const struct estimate_of *x, const struct benchmark *part, double *times,
+                      struct err *err)
+{
+    struct benchmark_size all, counted;
+    size_t most = 0;
+    int rc = benchmark_find_most(part, x->options, x->look->tok, x->look->context, &most, err);
+    if (rc != 0)
+        return rc;
+    benchmark_measure(x->bench, most, &all);
+    benchmark_measure(part, most, &counted);
+    *times = counted.distinct_bytes > 0.0 ? all.distinct_bytes / counted.distinct_bytes : 1.0;
+    return 0;
 }
 
 static int count_part(const struct estimate_of *x, const struct benchmark *part,
@@ -133,22 +148,20 @@ double estimate_of_counts(const struct score_cost *cost, const struct score_rate
 
 int estimate_seconds(const struct estimate_of *x, double *seconds, struct err *err)
 {
-    const struct benchmark_size *size = x->size;
+    const double bytes = x->size->bytes;
+    const double share = bytes > PART_BYTES ? PART_BYTES / bytes : 1.0;
     struct model_config cfg = x->look->cfg;
     struct benchmark part;
-    struct benchmark_size counted = *size;
-    const double share = size->bytes > PART_BYTES ? PART_BYTES / size->bytes : 1.0;
+    double more = 1.0;
     cfg.context = (int)x->look->context;
     struct request_count count = {.counter = score_counter_create(&cfg)};
     take_part(x->bench, share, &part);
-    if (share < 1.0)
-        benchmark_measure(&part, &counted);
-    int rc = count_part(x, &part, &count, err);
+    int rc = share < 1.0 ? times_more(x, &part, &more, err) : 0;
+    if (rc == 0)
+        rc = count_part(x, &part, &count, err);
     if (rc == 0) {
         const struct score_rates rates = rates_of(x->task, &cfg, x->why);
         const double start = estimate_of_counts(&(struct score_cost){0}, &rates, &cfg);
-        const double more =
-            counted.distinct_bytes > 0.0 ? size->distinct_bytes / counted.distinct_bytes : 1.0;
         *seconds = start + more * (score_seconds(&count.cost, &rates) + count.seconds);
     }
     score_counter_free(count.counter);

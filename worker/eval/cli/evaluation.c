@@ -102,28 +102,32 @@ static int read_second_key(struct eval_session *e, struct err *err)
     return second_key_read(&e->second, o->second_key.name, &e->bench.set, &src, err);
 }
 
-/* What the first items cost: text that no request before had, and what is generated. */
-static double work_of(const struct benchmark *b, const struct eval_options *o)
+/* What the items cost: text that no request before had, and what is generated. */
+static double work_of(const struct benchmark *b, const struct eval_options *o, size_t most)
 {
     struct benchmark_size size;
     double generated = 0.0;
 
-    benchmark_measure(b, &size);
+    benchmark_measure(b, most, &size);
     if (o->spec->kind == TASK_GENERATE)
         generated =
             (double)b->n_selected * (o->max_tokens > 0 ? o->max_tokens : o->spec->max_tokens);
     return size.distinct_bytes + generated;
 }
 
-/* Of `preregctl try`: the first items alone; its scores are thrown away. */
-static void cut_for_try(struct eval_session *e)
+/* Of `preregctl try`: some items of all over the benchmark; their scores are thrown away. */
+static int cut_for_try(struct eval_session *e, struct err *err)
 {
+    size_t most = 0;
     if (e->task->try_items == 0)
-        return;
-    e->whole_work = work_of(&e->bench, &e->options);
-    if (e->bench.n_selected > (size_t)e->task->try_items)
-        e->bench.n_selected = (size_t)e->task->try_items;
-    e->tried_work = work_of(&e->bench, &e->options);
+        return 0;
+    int rc = benchmark_find_most(&e->bench, &e->options, e->tok, e->lm.context, &most, err);
+    if (rc != 0)
+        return rc;
+    e->whole_work = work_of(&e->bench, &e->options, most);
+    benchmark_thin(&e->bench, (size_t)e->task->try_items);
+    e->tried_work = work_of(&e->bench, &e->options, most);
+    return 0;
 }
 
 /* All that judging needs, without the model. */
@@ -133,7 +137,6 @@ int evaluation_load(struct eval_session *e, bool verify, struct err *err)
     if (rc != 0 || (rc = find_reads(e, verify, err)) != 0 ||
         (rc = benchmark_load(&e->bench, &e->options, err)) != 0)
         return rc;
-    cut_for_try(e);
     if ((rc = read_second_key(e, err)) != 0)
         return rc;
     return judge_init(&e->judge, &e->bench.set, e->second.name == NULL ? NULL : &e->second, err);
@@ -142,8 +145,8 @@ int evaluation_load(struct eval_session *e, bool verify, struct err *err)
 int evaluation_prepare(struct eval_session *e, bool verify, struct err *err)
 {
     int rc = evaluation_load(e, verify, err);
-    if (rc == 0)
-        rc = open_model(e, err);
+    if (rc == 0 && (rc = open_model(e, err)) == 0)
+        rc = cut_for_try(e, err);
     if (rc == 0) {
         summary_init(&e->summary, &e->judge);
         viability_init(&e->viability, &e->options.viability);

@@ -134,39 +134,78 @@ void benchmark_release(struct benchmark *b)
 }
 
 #define COMPARED_BYTES 256
+#define SAMPLED_ITEMS  32 /* whose tokens are counted for benchmark_find_most() */
+#define RUN_ITEMS      ((size_t)4)
+
+/* The request's whole text, in text->preamble. */
+static void join_request(const struct benchmark *b, size_t item, size_t option,
+                         struct request_text *text)
+{
+    prompt_request(&b->prompts, item, option, text);
+    strbuf_add(&text->preamble, text->context.buf, text->context.len);
+    strbuf_add(&text->preamble, text->continuation.buf, text->continuation.len);
+}
+
+int benchmark_find_most(const struct benchmark *b, const struct eval_options *o,
+                        const struct tokenizer *tok, size_t context, size_t *most, struct err *err)
+{
+    const size_t step = (b->n_selected + SAMPLED_ITEMS - 1) / SAMPLED_ITEMS;
+    const int answer = o->max_tokens > 0 ? o->max_tokens : o->spec->max_tokens;
+    struct request_text text;
+    struct token_list tokens = {0};
+    double bytes = 0.0;
+    int rc = 0;
+    *most = SIZE_MAX;
+    if (o->spec->kind == TASK_ROLLING)
+        return 0;
+    if (o->spec->kind == TASK_GENERATE)
+        context = context > (size_t)answer ? context - (size_t)answer : 1;
+    request_text_init(&text);
+    for (size_t i = 0; rc == 0 && i < b->n_selected; i += step) {
+        join_request(b, b->selected[i], 0, &text);
+        bytes += (double)text.preamble.len;
+        rc = tokenizer_encode(tok, text.preamble.buf, text.preamble.len, &tokens, err);
+    }
+    if (rc == 0 && tokens.n > 0)
+        *most = (size_t)((double)context * bytes / (double)tokens.n);
+    token_list_release(&tokens);
+    request_text_release(&text);
+    return rc;
+}
+
+/* A text that a model reads. */
+struct read_text {
+    const char *bytes;
+    size_t n;
+};
 
 /* Bytes that both begin with: whole blocks first, because prompts share thousands. */
-static size_t common_bytes(const struct strbuf *a, const struct strbuf *b)
+static size_t common_bytes(const struct read_text *a, const struct read_text *b)
 {
-    const size_t least = a->len < b->len ? a->len : b->len;
+    const size_t least = a->n < b->n ? a->n : b->n;
     size_t n = 0;
-    while (least - n >= COMPARED_BYTES && memcmp(a->buf + n, b->buf + n, COMPARED_BYTES) == 0)
+    while (least - n >= COMPARED_BYTES && memcmp(a->bytes + n, b->bytes + n, COMPARED_BYTES) == 0)
         n += COMPARED_BYTES;
-    while (n < least && a->buf[n] == b->buf[n])
+    while (n < least && a->bytes[n] == b->bytes[n])
         n++;
     return n;
 }
 
-/* Takes the request's text, joined in text->preamble, and keeps it in *before. */
-static void add_request(struct benchmark_size *size, const struct request_text *text, size_t item,
-                        size_t option, struct strbuf *before)
+/* Takes the request's text as it is read, and keeps it in *before. */
+static void add_request(struct benchmark_size *size, const struct read_text *now,
+                        struct strbuf *before)
 {
-    const struct strbuf *now = &text->preamble;
+    const struct read_text last = {before->buf, before->len};
     size->requests += 1.0;
-    size->bytes += (double)now->len;
-    size->distinct_bytes += (double)(now->len - common_bytes(now, before));
-    if (now->len > size->longest) {
-        size->longest = now->len;
-        size->longest_item = item;
-        size->longest_option = option;
-    }
+    size->bytes += (double)now->n;
+    size->distinct_bytes += (double)(now->n - common_bytes(now, &last));
     strbuf_clear(before);
-    strbuf_add(before, now->buf, now->len);
+    strbuf_add(before, now->bytes, now->n);
 }
 
 /* Makes every request's text as a run would and adds up sizes, in bytes because no
  * tokenizer may be known yet. */
-void benchmark_measure(const struct benchmark *b, struct benchmark_size *size)
+void benchmark_measure(const struct benchmark *b, size_t most, struct benchmark_size *size)
 {
     struct request_text text;
     struct strbuf before = STRBUF_INIT;
@@ -175,12 +214,33 @@ void benchmark_measure(const struct benchmark *b, struct benchmark_size *size)
     for (size_t i = 0; i < b->n_selected; i++) {
         const size_t item = b->selected[i];
         for (size_t k = 0; k < prompt_requests(&b->set.items[item]); k++) {
-            prompt_request(&b->prompts, item, k, &text);
-            strbuf_add(&text.preamble, text.context.buf, text.context.len);
-            strbuf_add(&text.preamble, text.continuation.buf, text.continuation.len);
-            add_request(size, &text, item, k, &before);
+            join_request(b, item, k, &text);
+            const size_t len = text.preamble.len;
+            const size_t n = len < most ? len : most;
+            add_request(size, &(struct read_text){text.preamble.buf + (len - n), n}, &before);
+            if (len > size->longest) {
+                size->longest = len;
+                size->longest_item = item;
+                size->longest_option = k;
+            }
         }
     }
     strbuf_release(&before);
     request_text_release(&text);
+}
+
+void benchmark_thin(struct benchmark *b, size_t n)
+{
+    const size_t runs = (n + RUN_ITEMS - 1) / RUN_ITEMS;
+    size_t kept = 0;
+    size_t next = 0; /* not read yet; kept <= next */
+    if (n >= b->n_selected)
+        return;
+    for (size_t r = 0; r < runs; r++) {
+        const size_t first = r * b->n_selected / runs;
+        next = first > next ? first : next;
+        for (size_t i = 0; i < RUN_ITEMS && kept < n; i++)
+            b->selected[kept++] = b->selected[next++];
+    }
+    b->n_selected = kept;
 }

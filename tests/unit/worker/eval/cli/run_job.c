@@ -112,8 +112,8 @@ int run_set_up(void **state)
 
 void run_write_task(const struct job *job)
 {
-    static const char *const data[] = {"choices", "bad",    "faulty", "sums",  "manysums",
-                                       "key",     "badkey", "pages",  "words", "own"};
+    static const char *const data[] = {"choices", "bad",   "faulty", "sums", "manysums", "key",
+                                       "badkey",  "pages", "words",  "own",  "skewed"};
     char *here = path_absolute(NULL, ".");
     struct strbuf task = STRBUF_INIT;
     strbuf_addf(&task,
@@ -128,7 +128,10 @@ void run_write_task(const struct job *job)
     strbuf_adds(&task, "},\"resume\":[");
     if (job->resume != NULL)
         strbuf_addf(&task, "\"%s/%s\"", here, job->resume);
-    strbuf_adds(&task, "]}");
+    strbuf_adds(&task, "]");
+    if (job->try_items > 0)
+        strbuf_addf(&task, ",\"try\":{\"steps\":1,\"items\":%d}", job->try_items);
+    strbuf_adds(&task, "}");
     char *path = path_join(job->folder, "task.json");
     scratch_put(".", path, task.buf);
     free(path);

@@ -20,6 +20,7 @@ struct job {
     int64_t kill_after_ms;  /* 0: let it run */
     const char *term_after; /* NULL, or seconds until SIGTERM */
     int threads;            /* 0: 1 */
+    int try_items;          /* 0: not a try */
 };
 
 struct end {
@@ -30,7 +31,7 @@ struct end {
 
 /* A folder of its own with models and data; left by scratch_leave(). */
 int run_set_up(void **state);
-/* task.json of the job in its folder. */
+/* task.json of the job in its folder. Data "skewed" are the caller's. */
 void run_write_task(const struct job *job);
 struct end run_job(const struct job *job);
 

@@ -484,93 +484,6 @@ static void test_describe_several(void **state)
         free(names[i]);
 }
 
-static double described_seconds(void)
-{
-    const char *argv[] = {TEST_BIN_DIR "/prereg-eval", "--describe", "task.json", NULL};
-    const struct proc_spec spec = {.argv = argv, .cwd = "estimate", .max_out_bytes = 1u << 16};
-    struct proc_result result;
-    struct err err = {0};
-    cJSON *answer = NULL;
-    double seconds = -1.0;
-    assert_int_equal(proc_run(&spec, &result, &err), 0);
-    assert_int_equal(result.code, 0);
-    assert_non_null(strstr(result.out.buf, "\"longest_request_tokens\""));
-    assert_int_equal(json_parse(result.out.buf, result.out.len, &answer, &err), 0);
-    assert_int_equal(json_get_number(answer, "seconds", &seconds, &err), 0);
-    cJSON_Delete(answer);
-    proc_result_release(&result);
-    return seconds;
-}
-
-/* Of a model that a training will make: tokens, attention and rows of logits all count, each at its
- * rate, and these are measured once. */
-static void test_estimate(void **state)
-{
-    (void)state;
-    const struct job job = {.folder = "estimate", .params = CHOICES};
-    struct err err = {0};
-    cJSON *task = NULL, *rates = NULL;
-    run_write_task(&job);
-    assert_int_equal(json_read_file("estimate/task.json", 1u << 16, &task, &err), 0);
-    cJSON *producers = cJSON_Parse("{\"train\":{\"params\":{\"layers\":1,\"width\":16,\"heads\":2,"
-                                   "\"ffn\":32,\"vocab\":257,\"context\":64,"
-                                   "\"tokenizer\":\"bytes\",\"lr\":0.1}}}");
-    json_put(task, "producers", producers);
-    json_put_string(task, "rates", "rates.json");
-    cJSON_DeleteItemFromObjectCaseSensitive(task, "inputs");
-    json_put(task, "inputs", json_object());
-    assert_int_equal(json_write_file("estimate/task.json", task, 0600, &err), 0);
-    const double measured = described_seconds();
-    assert_true(measured > 0.0 && measured < 20.0);
-    assert_int_equal(json_read_file("estimate/rates.json", 1u << 16, &rates, &err), 0);
-    assert_int_equal(cJSON_GetArraySize(rates), 1);
-    assert_non_null(strstr(rates->child->string, "score "));
-    assert_int_equal(cJSON_GetArraySize(rates->child), 8);
-    /* a second for each distinct token, key and row of logits; the last three are of generations */
-    static const double least[8] = {N_ITEMS * 20, N_ITEMS * 100, N_ITEMS};
-    for (int i = 0; i < 8; i++) {
-        CHECK_ROW("rate %d", i);
-        for (int k = 0; k < 8; k++)
-            cJSON_SetNumberValue(cJSON_GetArrayItem(rates->child, k), k == i ? 1.0 : 0.0);
-        assert_int_equal(json_write_file("estimate/rates.json", rates, 0600, &err), 0);
-        const double seconds = described_seconds();
-        if (i < 3)
-            assert_true(seconds > least[i] && seconds < N_ITEMS * 4000);
-        else
-            assert_true(seconds < 20.0); /* what is saved, or nothing */
-    }
-    cJSON_Delete(rates);
-    cJSON_Delete(task);
-}
-
-/* A model that would take gigabytes is not built to be timed, and the answer says so. */
-static void test_estimate_of_large(void **state)
-{
-    (void)state;
-    const struct job job = {.folder = "large", .params = CHOICES};
-    const char *argv[] = {TEST_BIN_DIR "/prereg-eval", "--describe", "task.json", NULL};
-    const struct proc_spec spec = {.argv = argv, .cwd = "large", .max_out_bytes = 1u << 16};
-    struct proc_result result;
-    struct err err = {0};
-    cJSON *task = NULL;
-    run_write_task(&job);
-    assert_int_equal(json_read_file("large/task.json", 1u << 16, &task, &err), 0);
-    cJSON *producers = cJSON_Parse("{\"train\":{\"params\":{\"layers\":2,\"width\":2048,"
-                                   "\"heads\":2,\"ffn\":32768,\"vocab\":257,\"context\":64,"
-                                   "\"tokenizer\":\"bytes\",\"lr\":0.1}}}");
-    json_put(task, "producers", producers);
-    json_put_string(task, "rates", "rates.json");
-    cJSON_DeleteItemFromObjectCaseSensitive(task, "inputs");
-    json_put(task, "inputs", json_object());
-    assert_int_equal(json_write_file("large/task.json", task, 0600, &err), 0);
-    assert_int_equal(proc_run(&spec, &result, &err), 0);
-    assert_int_equal(result.code, 0);
-    assert_non_null(strstr(result.out.buf, "the time is an assumption, 5e+10 operations a second"));
-    assert_int_equal(file_kind_at("large/rates.json"), FILE_ABSENT);
-    proc_result_release(&result);
-    cJSON_Delete(task);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -591,8 +504,6 @@ int main(void)
         cmocka_unit_test(test_generation),
         cmocka_unit_test(test_describe),
         cmocka_unit_test(test_describe_several),
-        cmocka_unit_test(test_estimate),
-        cmocka_unit_test(test_estimate_of_large),
     };
     return cmocka_run_group_tests(tests, run_set_up, scratch_leave);
 }
