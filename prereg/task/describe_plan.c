@@ -47,6 +47,14 @@ struct reader {
     const struct plan_stage *stage;
 };
 
+/* The fraction of the horizon in the path of a snapshot's file, as prereg-train names it: up to the
+ * next slash. Empty: another file. */
+static const char *snapshot_fraction(const char *path)
+{
+    static const char folder[] = "snapshot/";
+    return strncmp(path, folder, sizeof(folder) - 1) == 0 ? path + sizeof(folder) - 1 : "";
+}
+
 /* One list of "reads"; false after a fault. A stage that does not describe is not judged. */
 static bool check_list(const struct reader *r, const cJSON *wanted, struct diag *diag)
 {
@@ -61,9 +69,12 @@ static bool check_list(const struct reader *r, const cJSON *wanted, struct diag 
     cJSON_ArrayForEach(v, wanted)
     {
         if (!lists(json_member(answer, "artifacts"), v->valuestring)) {
+            const char *fraction = snapshot_fraction(v->valuestring);
             diag_add(diag, DIAG_ERROR, s->place.line, s->place.column,
-                     "stage.%s: reads %s of stage \"%s\", which does not leave it (at %s)", s->name,
-                     v->valuestring, wanted->string, r->p->conditions[r->condition].name);
+                     "stage.%s: reads %s of stage \"%s\", which does not leave it%s%.*s (at %s)",
+                     s->name, v->valuestring, wanted->string,
+                     fraction[0] == '\0' ? "" : "; add to its snapshots: ",
+                     (int)strcspn(fraction, "/"), fraction, r->p->conditions[r->condition].name);
             return false;
         }
     }

@@ -296,7 +296,7 @@ static int estimate_document(struct source_sink *sink, const char *text, size_t 
     struct estimate *e = (struct estimate *)sink;
     struct token_list ids = {0};
 
-    int rc = tokenizer_encode(e->tok, text, len, &ids, err);
+    int rc = e->tok == NULL ? 0 : tokenizer_encode(e->tok, text, len, &ids, err);
     e->sampled_tokens += (double)ids.n + 1.0; /* end-of-text */
     token_list_release(&ids);
     return rc;

@@ -51,8 +51,8 @@ int source_check_tokenizer(const char *path, const struct tokenizer *tok,
 
 /* Tokens of all documents at a path, found without reading it whole: of shards what their headers
  * say; of text the first SOURCE_SAMPLE_BYTES of a file, of SOURCE_SAMPLES files at most, tokenised,
- * and the rest taken to be like them. NaN where nothing could be sampled. Errors as
- * source_visit()'s. */
+ * and the rest taken to be like them. NaN where nothing could be sampled. Without tok the samples
+ * are read, for errors alone. Errors as source_visit()'s. */
 int source_estimate(const char *path, const struct tokenizer *tok, double *n_tokens,
                     struct err *err) MUST_CHECK;
 

@@ -179,31 +179,35 @@ struct tokenizer *train_data_tokenizer(const struct worker_task *task,
     return tok;
 }
 
-static void check_shards(const struct worker_task *task, const char *key, const char *name,
-                         const struct tokenizer *tok, struct param_faults *faults)
+static void check_text(const struct worker_task *task, const char *key, const char *name,
+                       const struct tokenizer *tok, struct param_faults *faults)
 {
     struct task_data entry;
     struct params p;
     struct err err = {0};
+    double ignored = 0.0;
 
     params_init(&p, NULL, faults);
-    if (task_find_data(task, name, &entry, &err) == 0 &&
-        source_check_tokenizer(entry.path, tok, &err) == ERR_CORRUPT)
+    if (task_find_data(task, name, &entry, &err) != 0)
+        return;
+    if (source_check_tokenizer(entry.path, tok, &err) == ERR_CORRUPT)
         params_fault(&p, key,
                      "data \"%s\": %s: pack the text with this run's tokenizer, or name the one "
                      "that it was packed with",
                      name, err.msg);
+    else if (source_estimate(entry.path, NULL, &ignored, &err) == ERR_SYNTAX)
+        params_fault(&p, key, "data \"%s\" is not text to train on: %s", name, err.msg);
 }
 
-void train_data_check_shards(const struct worker_task *task, const struct train_options *opt,
-                             const struct tokenizer *tok, struct param_faults *faults)
+void train_data_check_sources(const struct worker_task *task, const struct train_options *opt,
+                              const struct tokenizer *tok, struct param_faults *faults)
 {
     const char *key = json_member(task->params, "mix") != NULL ? "mix" : "data";
 
     for (size_t i = 0; i < opt->n_mix; i++)
-        check_shards(task, key, opt->mix[i].name, tok, faults);
+        check_text(task, key, opt->mix[i].name, tok, faults);
     if (opt->validation != NULL)
-        check_shards(task, "validation", opt->validation, tok, faults);
+        check_text(task, "validation", opt->validation, tok, faults);
 }
 
 int train_data_load(const struct worker_task *task, const struct train_options *opt,

@@ -62,10 +62,10 @@ int train_data_load(const struct worker_task *task, const struct train_options *
 struct tokenizer *train_data_tokenizer(const struct worker_task *task,
                                        const struct train_options *opt,
                                        struct param_faults *faults);
-/* Shards that were packed with another tokenizer than tok become faults, by their headers alone;
- * what cannot be read is left to the run. */
-void train_data_check_shards(const struct worker_task *task, const struct train_options *opt,
-                             const struct tokenizer *tok, struct param_faults *faults);
+/* Shards that were packed with another tokenizer than tok become faults, by their headers alone,
+ * and so do lines that are not documents, by samples; what cannot be read is left to the run. */
+void train_data_check_sources(const struct worker_task *task, const struct train_options *opt,
+                              const struct tokenizer *tok, struct param_faults *faults);
 void train_data_release(struct train_data *data);
 
 /* What a validation measures, part by part, as train_options_validated() names it. */

@@ -194,7 +194,7 @@ int train_describe(const struct worker_task *task, FILE *out, struct err *err)
     if (faults.n == 0)
         tok = train_data_tokenizer(task, &opt, &faults);
     if (faults.n == 0 && tok != NULL)
-        train_data_check_shards(task, &opt, tok, &faults);
+        train_data_check_sources(task, &opt, tok, &faults);
     if (faults.n == 0) {
         /* Against the task's limit alone: this need not be the machine that will run it. */
         memory_need_of(&opt, memory_corpus_of_files(task, &opt), task->threads, &need);

@@ -286,19 +286,27 @@ static void test_bad_shards(void **state)
     }
 }
 
-/* --describe sees the tokenizer of a shard in its header, before the run would. */
-static void test_described_shards(void **state)
+/* --describe sees the tokenizer of a shard in its header, and lines that are items of a benchmark,
+ * before the run would. */
+static void test_described_sources(void **state)
 {
+    static const char items[] = "{\"query\":\"a\",\"choices\":[\"b\",\"c\"],\"gold\":0}\n";
+    static const char *const said[] = {NULL, "packed with another tokenizer",
+                                       "data \\\"a\\\" is not text to train on: "};
     struct fixture *f = *state;
     const char *argv[] = {TEST_BIN_DIR "/prereg-train", "--describe", "task.json", NULL};
     struct err err = {0};
     cJSON *params = fixture_params(HEAD "'mix':{'a':1},'lr':0.001}");
 
-    for (int foreign = 0; foreign < 2; foreign++) {
-        CHECK_ROW("%d", foreign);
+    for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+        CHECK_ROW("%zu", i);
         make_shard(f->corpus);
         struct strbuf body = fixture_file(f->folder, "corpus.jsonl");
-        body.buf[50] ^= (char)foreign;
+        body.buf[50] ^= (char)(i == 1);
+        if (i == 2) {
+            strbuf_clear(&body);
+            strbuf_adds(&body, items);
+        }
         assert_int_equal(file_write_atomic(f->corpus, body.buf, body.len, 0644, &err), 0);
         strbuf_release(&body);
         const struct proc_spec spec = {
@@ -306,7 +314,8 @@ static void test_described_shards(void **state)
         struct proc_result r;
         assert_int_equal(proc_run(&spec, &r, &err), 0);
         assert_int_equal(r.code, 0); /* faults are in the answer */
-        assert_int_equal(strstr(r.out.buf, "packed with another tokenizer") != NULL, foreign);
+        assert_int_equal(strstr(r.out.buf, "\"errors\":[]") != NULL, i == 0);
+        assert_true(i == 0 || strstr(r.out.buf, said[i]) != NULL);
         proc_result_release(&r);
     }
     cJSON_Delete(params);
@@ -706,7 +715,7 @@ int main(void)
         fixture_test(test_unreadable_task),
         fixture_test(test_bad_data),
         fixture_test(test_bad_shards),
-        fixture_test(test_described_shards),
+        fixture_test(test_described_sources),
         fixture_test(test_drifted_data),
         fixture_test(test_divergence_names_step_and_tensor),
         fixture_test(test_divergence_keeps_the_checkpoint),
