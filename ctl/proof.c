@@ -110,17 +110,22 @@ static int ask_workers(struct proof *proof, const struct proof_premises *x, stru
     }
     char *rates = rates_file(x->trust->state);
     const struct describe_how how = {.rates = rates};
+    const size_t n_before = proof->diag.n_errors;
     rc = describe_run(p, &how, &proof->describe, &proof->diag, err);
     free(rates);
     proof->described = true;
     if (rc != 0) {
         return err_wrap(err, "ask the workers");
     }
+    /* a task with errors does not say what it leaves */
+    const bool answered = proof->diag.n_errors == n_before;
     if (x->sound->measures && x->sound->apparatus) {
         describe_check_metrics(p, proof->describe.json, &proof->diag);
     }
     describe_check_memory(p, proof->describe.json, 0, &proof->diag);
-    describe_check_reads(p, proof->describe.json, &proof->diag);
+    if (answered) {
+        describe_check_reads(p, proof->describe.json, &proof->diag);
+    }
     if (x->sound->measures && x->sound->conditions) {
         describe_check_resolution(p, proof->describe.json, &proof->diag);
     }
@@ -196,6 +201,8 @@ static int prove_decision(struct proof *proof, const struct proof_premises *x, s
     proof->has_report = rc == 0;
     if (rc != 0) {
         check_release(&proof->report);
+    } else if (proof->reuse != NULL) {
+        check_plan(&proof->report, said, proof->reuse);
     }
     return rc == ERR_INVALID ? 0 : rc;
 }

@@ -48,6 +48,10 @@ static void add_plan(struct strbuf *sb, const struct term *t, const struct plan_
     if (other_names > 0) {
         strbuf_addf(sb, " (%lld of them another name of a work)", (long long)other_names);
     }
+    const int64_t reused = answer_int(plan, "reused", 0);
+    if (reused > 0) {
+        strbuf_addf(sb, " (%lld of them reused)", (long long)reused);
+    }
     double petaflops = number(plan, "petaflops", -1);
     if (petaflops >= 0) {
         strbuf_addf(sb, ", %.3g FLOPs", petaflops * 1e15);

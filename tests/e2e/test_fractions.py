@@ -163,7 +163,11 @@ def test_scored_at_a_fraction(place):
 
 def test_no_such_fraction(place):
     said = place.ctl("check", write_scored(place, 0.3), wanted=INVALID).stderr
-    expect('stage.early: reads snapshot/0.3/model.bin of stage "train", which does not leave it' in said, said)
+    expect('stage.early: reads snapshot/0.3/model.bin of stage "train", which does not leave it; add to its snapshots: 0.3 (at ' in said, said)
+    grid = write_scored(place, 0.25)
+    place.edit(grid, "[stage.train.params]", "[stage.train.params]\ndropout = 0.1")
+    said = place.ctl("check", grid, wanted=INVALID).stderr
+    expect("dropout: not supported: " in said and "does not leave it" not in said, said)
 
 
 def test_resolution(place):

@@ -40,7 +40,7 @@ import hashlib, json, os, sys, time
 task = json.load(open(sys.argv[2] if "--describe" in sys.argv else os.environ["PREREG_TASK"]))
 params = task["params"]
 if "--describe" in sys.argv:
-    print(json.dumps({"protocol": 1, "metrics": ["loss"] if params else ["acc"], "facts": {}}))
+    print(json.dumps({"protocol": 1, "metrics": ["loss"] if params else ["acc"], "facts": {}, "seconds": 10}))
     sys.exit()
 def write(name, data):
     with open(name + ".part", "wb") as f:
@@ -104,6 +104,7 @@ def test_half_of_it(place):
     text = place.ctl("check", second).stderr
     expect("4 of 8 cells are taken from the receipt of first" in text and "known before this lock" in text, text)
     expect("arm=a,seed=3 runs: the receipt has no cell of that name or that work" in text, text)
+    expect("8 cells, 16 tasks (8 of them reused), 1 min 20 s one after another" in place.ctl("check", second).stdout, "the plan's cost")
     said = place.ctl("lock", second).stdout
     expect("8 tasks are reused from a receipt of root" in said and "known before this lock" in said, said)
     place.write("ran.hold", "")

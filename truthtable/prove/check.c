@@ -24,7 +24,7 @@ int check_run(const struct plan_program *p, const cJSON *describe, struct check_
         check_fixed(out, &rules, describe);
         check_scope(out, diag);
         check_budget(out, describe, diag);
-        check_plan(out, describe);
+        check_plan(out, describe, NULL);
     }
     if (rc != 0) { /* all faults at once: the table's need no conditions */
         check_table_alone(p, diag);

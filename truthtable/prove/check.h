@@ -104,6 +104,7 @@ struct plan_proof { /* NaN: unknown */
     size_t n_cells;
     size_t n_tasks;
     size_t n_other_names; /* tasks that accept the result of another ([[same_work]]) */
+    size_t n_reused;      /* tasks whose result is of an earlier receipt ([reuse]) */
     double flops;
     double disk_bytes;
     double seconds; /* of all tasks, one after another */
@@ -141,6 +142,9 @@ struct check_report {
 int check_run(const struct plan_program *p, const cJSON *describe, struct check_report *out,
               struct diag *diag, struct err *err) MUST_CHECK;
 void check_release(struct check_report *r);
+/* What the plan costs, into out->plan: check_run() takes everything to run, and this leaves out
+ * what `reuse` pins (prereg/reuse/reuse.h; NULL: nothing). */
+void check_plan(struct check_report *r, const cJSON *describe, const cJSON *reuse);
 
 /* Adds the errors of each condition alone, for a program whose other parts have errors; what
  * conditions name must have none, and `forecasts` says whether that holds of theirs. Conditions

@@ -5,10 +5,13 @@
  * refuses a plan.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json/json.h"
+#include "base/xalloc.h"
 #include "prereg/program/same_work.h"
+#include "prereg/reuse/reuse.h"
 #include "prereg/task/describe.h"
 #include "truthtable/condition/stats.h"
 #include "truthtable/prove/check_parts.h"
@@ -297,45 +300,65 @@ void check_fixed(struct check_report *r, const struct rules *rules, const cJSON 
     }
 }
 
-/* Of a condition: its cells accept the results of another's, which costs nothing. */
-static bool is_other_name(const struct plan_program *p, size_t condition, size_t stage)
+/* How many tasks of each stage run in each condition: those that accept the result of another, or
+ * of an earlier receipt, cost nothing. The caller frees it. */
+static size_t *count_runs(const struct plan_program *p, const cJSON *reuse, size_t *n_reused)
 {
-    const size_t task = p->conditions[condition].first_cell * p->n_stages + stage;
-    return program_worker_of(p, task) != task;
+    const size_t n_tasks = program_n_tasks(p);
+    size_t *runs = xcalloc(p->n_conditions * p->n_stages, sizeof(*runs));
+    bool *reused = xcalloc(n_tasks, sizeof(*reused));
+    const cJSON *pin = NULL;
+    *n_reused = 0;
+    cJSON_ArrayForEach(pin, json_member(reuse, "tasks"))
+    {
+        const size_t task = reuse_find_task(p, pin->string);
+        if (task != INDEX_NONE) {
+            reused[task] = true;
+            (*n_reused)++;
+        }
+    }
+    for (size_t t = 0; t < n_tasks; t++) {
+        const size_t condition = p->cells[t / p->n_stages].condition;
+        runs[condition * p->n_stages + t % p->n_stages] +=
+            program_worker_of(p, t) == t && !reused[t] ? 1 : 0;
+    }
+    free(reused);
+    return runs;
 }
 
-/* Sums cost over conditions and multiplies by replicates, because workers describe conditions. One
- * unknown stage makes a sum unknown. */
-void check_plan(struct check_report *r, const cJSON *describe)
+/* What is not run costs nothing, whether its cost is known or not. */
+static double cost_of(size_t n, double one)
+{
+    return n == 0 ? 0 : (double)n * one;
+}
+
+/* Sums cost over the tasks that run, by condition, because workers describe conditions. One unknown
+ * stage makes a sum unknown. */
+void check_plan(struct check_report *r, const cJSON *describe, const cJSON *reuse)
 {
     const struct plan_program *p = r->program;
-    double n_replicates =
-        p->n_conditions > 0 ? (double)(p->n_cells / p->n_conditions) : (double)NAN;
     struct plan_proof *plan = &r->plan;
     *plan = (struct plan_proof){.n_cells = p->n_cells,
                                 .n_tasks = program_n_tasks(p),
                                 .n_other_names = program_n_other_names(p)};
+    size_t *runs = count_runs(p, reuse, &plan->n_reused);
     size_t model = model_stage(p, describe);
     for (size_t c = 0; c < p->n_conditions; c++) {
         const double *v = r->fixed[c].values;
-        const double n_models =
-            model != INDEX_NONE && is_other_name(p, c, model) ? 0 : n_replicates;
+        const size_t n_models = model == INDEX_NONE ? 1 : runs[c * p->n_stages + model];
         /* One token forward and backward: flops_per_token is of training. */
-        plan->flops += n_models == 0 ? 0 : n_models * v[FIXED_TOKENS] * v[FIXED_FLOPS_PER_TOKEN];
-        plan->disk_bytes += model == INDEX_NONE ? (double)NAN
-                            : n_models == 0
-                                ? 0
-                                : n_models * fact_or_nan(describe, p, c, model, "disk_bytes");
+        plan->flops += cost_of(n_models, v[FIXED_TOKENS] * v[FIXED_FLOPS_PER_TOKEN]);
+        plan->disk_bytes += cost_of(
+            n_models,
+            model == INDEX_NONE ? (double)NAN : fact_or_nan(describe, p, c, model, "disk_bytes"));
         for (size_t s = 0; s < p->n_stages; s++) {
             const cJSON *said = describe == NULL ? NULL : describe_find(describe, p, c, s);
             const cJSON *seconds = json_member(said, "seconds");
-            if (is_other_name(p, c, s)) {
-                continue;
-            }
-            plan->seconds +=
-                cJSON_IsNumber(seconds) ? n_replicates * seconds->valuedouble : (double)NAN;
+            plan->seconds += cost_of(runs[c * p->n_stages + s],
+                                     cJSON_IsNumber(seconds) ? seconds->valuedouble : (double)NAN);
         }
     }
+    free(runs);
     for (size_t i = 0; i < p->n_apparatus; i++) { /* the second runs have entries of their own */
         plan->seconds += describe_check_seconds(describe, p, &p->apparatus[i]);
     }

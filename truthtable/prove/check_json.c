@@ -170,6 +170,9 @@ cJSON *check_json(const struct check_report *r)
     if (r->plan.n_other_names > 0) {
         json_put_int(plan, "other_names", (int64_t)r->plan.n_other_names);
     }
+    if (r->plan.n_reused > 0) {
+        json_put_int(plan, "reused", (int64_t)r->plan.n_reused);
+    }
     json_put_number(plan, "petaflops", r->plan.flops / 1e15); /* beyond 2^53 as a whole number */
     json_put_number(plan, "disk_bytes", r->plan.disk_bytes);
     json_put_number(plan, "seconds", r->plan.seconds);

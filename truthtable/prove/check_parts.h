@@ -24,7 +24,6 @@ void check_scope(struct check_report *r, struct diag *diag);
  * unequally; after check_fixed(). */
 void check_budget(const struct check_report *r, const cJSON *describe, struct diag *diag);
 cJSON *check_fixed_object(const struct check_report *r);
-void check_plan(struct check_report *r, const cJSON *describe);
 
 /* The complete, synthetic records of the seeded search: trial t of a program is always the
  * same. */
