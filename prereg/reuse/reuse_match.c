@@ -348,7 +348,7 @@ static void report(struct matching *m)
     diag_add(
         m->diag, DIAG_NOTE, at.line, at.column,
         "reuse: %zu of %zu %s from the receipt of %.64s, root %.16s: %s known before this lock", n,
-        p->n_cells, text_plural((int64_t)n, "cell is taken", "cells are taken"),
+        p->n_cells, text_plural((int64_t)n, "cells is taken", "cells are taken"),
         m->src->program->name, m->src->lock->root,
         text_plural((int64_t)n, "its scores were", "their scores were"));
 }
