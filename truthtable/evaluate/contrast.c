@@ -397,36 +397,53 @@ static void spread_fields(struct figure *f, const struct rules *rules, const dou
     f->fields[FIELD_CI_HIGH] = number_add(f->fields[FIELD_MEAN], half);
 }
 
-/* The least n of an arm's scores that are left; 0: one has none. */
-static int64_t arm_items(const struct table_evaluation *ev, size_t contrast, size_t measure, bool b)
+/* An arm of a contrast, or one of the four of a difference. */
+struct arm {
+    size_t contrast;
+    bool b;
+    double sign;
+    size_t n_settings;
+    double *times; /* [setting]: how often it is in the mean there */
+};
+
+/* The least n of an arm's scores that are left where it is in the mean; 0: one has none. */
+static int64_t arm_items(const struct table_evaluation *ev, const struct arm *arm, size_t measure)
 {
     const struct layout *l = &ev->rules->layout;
     const struct score *scores = evaluation_scores(ev, measure);
     int64_t least = 0;
-    for (size_t s = 0; s < l->contrasts[contrast].n_settings; s++) {
-        for (size_t r = 0; r < l->n_replicates; r++) {
-            const struct score *x = &scores[layout_pair_a(l, contrast, s, r)];
-            const struct score *y = &scores[layout_pair_b(l, contrast, s, r)];
-            const struct score *own = b ? y : x;
-            if (x->excluded || y->excluded) {
-                continue;
-            }
-            if (!own->has_n) {
-                return 0;
-            }
-            least = least == 0 || own->n < least ? own->n : least;
+    for (size_t i = 0; i < arm->n_settings * l->n_replicates; i++) {
+        const size_t s = i / l->n_replicates;
+        const struct score *x = &scores[layout_pair_a(l, arm->contrast, s, i % l->n_replicates)];
+        const struct score *y = &scores[layout_pair_b(l, arm->contrast, s, i % l->n_replicates)];
+        const struct score *own = arm->b ? y : x;
+        if (arm->times[s] == 0 || x->excluded || y->excluded) {
+            continue;
         }
+        if (!own->has_n) {
+            return 0;
+        }
+        least = least == 0 || own->n < least ? own->n : least;
     }
     return least;
 }
 
-/* The variance of an arm's mean from sampling items: p(1 - p)/n, p its mean. All cells of an arm
- * answer the same items, so that replicates and settings do not make it less. */
-static struct number arm_variance(const struct table_evaluation *ev, size_t contrast,
-                                  size_t measure, bool b)
+/* The variance of an arm's part in the mean from sampling items: p(1 - p)/n, p its mean, times the
+ * square of how often it is in it. All cells of an arm answer the same items, so that replicates
+ * and settings do not make it less. */
+static struct number arm_variance(const struct table_evaluation *ev, const struct arm *arm,
+                                  size_t measure)
 {
-    struct number mean = arm_mean(ev, contrast, measure, b);
-    const int64_t n = arm_items(ev, contrast, measure, b);
+    double times = 0;
+    for (size_t s = 0; s < arm->n_settings; s++) {
+        times += arm->times[s];
+    }
+    if (times == 0) {
+        return number_point(0);
+    }
+    struct number mean = arm_mean_of(ev, arm->contrast, measure, arm->b, arm->times);
+    const int64_t n = arm_items(ev, arm, measure);
+    const double share = times / (double)arm->n_settings;
     if (!mean.known) {
         return mean;
     }
@@ -435,58 +452,55 @@ static struct number arm_variance(const struct table_evaluation *ev, size_t cont
     }
     /* Without n the sampling variance is unknown. */
     return n == 0 ? number_unknown("a record's number of items is not known")
-                  : number_point(mean.lo * (1 - mean.lo) / (double)n);
+                  : number_point(share * share * (mean.lo * (1 - mean.lo) / (double)n));
 }
 
-/* An arm of a contrast, or one of the four of a difference. */
-struct arm {
-    size_t contrast;
-    bool b;
-    double times; /* how often it is in the mean */
-};
-
-/* Whether two arms are the same scores in every setting. */
+/* Whether two arms are the same scores in a setting. */
 static bool arms_are_one(const struct table_evaluation *ev, const struct arm *x,
-                         const struct arm *y, size_t measure)
+                         const struct arm *y, size_t measure, size_t s)
 {
     const struct plan_program *p = ev->rules->program;
     const struct layout *l = &ev->rules->layout;
-    const size_t n_settings = l->contrasts[x->contrast].n_settings;
-    bool one = n_settings == l->contrasts[y->contrast].n_settings;
-    for (size_t s = 0; one && s < n_settings; s++) {
-        const size_t a =
-            x->b ? layout_pair_b(l, x->contrast, s, 0) : layout_pair_a(l, x->contrast, s, 0);
-        const size_t b =
-            y->b ? layout_pair_b(l, y->contrast, s, 0) : layout_pair_a(l, y->contrast, s, 0);
-        one = program_is_same_work(p, p->measures[measure].stage, a, b);
+    if (x->n_settings != y->n_settings) {
+        return false;
     }
-    return one;
+    const size_t a =
+        x->b ? layout_pair_b(l, x->contrast, s, 0) : layout_pair_a(l, x->contrast, s, 0);
+    const size_t b =
+        y->b ? layout_pair_b(l, y->contrast, s, 0) : layout_pair_a(l, y->contrast, s, 0);
+    return program_is_same_work(p, p->measures[measure].stage, a, b);
 }
 
-/* The variance of a contrast's mean, or of a difference's: that of each arm times the square of how
- * often it is in it. Arms that are one work, or the same cells, are one arm: they cancel, or add
- * up. */
+/* The variance of a contrast's mean, or of a difference's. Arms that are one work in a setting, or
+ * the same cells, are one arm there: they cancel, or add up. */
 static struct number item_variance(const struct table_evaluation *ev, size_t contrast,
                                    size_t measure)
 {
     const struct plan_contrast *k = &ev->rules->program->contrasts[contrast];
     const size_t of = k->is_difference ? k->of : contrast;
-    struct arm arms[4] = {
-        {of, false, 1}, {of, true, -1}, {k->minus, false, -1}, {k->minus, true, 1}};
+    struct arm arms[4] = {{.contrast = of, .sign = 1},
+                          {.contrast = of, .b = true, .sign = -1},
+                          {.contrast = k->minus, .sign = -1},
+                          {.contrast = k->minus, .b = true, .sign = 1}};
     const size_t n = k->is_difference ? 4 : 2;
     struct number sum = number_point(0);
     for (size_t i = 0; i < n; i++) {
-        for (size_t e = i + 1; e < n; e++) {
-            if (arms_are_one(ev, &arms[i], &arms[e], measure)) {
-                arms[i].times += arms[e].times;
-                arms[e].times = 0;
+        arms[i].n_settings = ev->rules->layout.contrasts[arms[i].contrast].n_settings;
+        arms[i].times = arena_array(ev->arena, arms[i].n_settings, sizeof(*arms[i].times));
+        for (size_t s = 0; s < arms[i].n_settings; s++) {
+            arms[i].times[s] = arms[i].sign;
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        for (size_t pair = 0; pair < (n - i - 1) * arms[i].n_settings; pair++) {
+            struct arm *other = &arms[i + 1 + pair / arms[i].n_settings];
+            const size_t s = pair % arms[i].n_settings;
+            if (arms_are_one(ev, &arms[i], other, measure, s)) {
+                arms[i].times[s] += other->times[s];
+                other->times[s] = 0;
             }
         }
-        if (arms[i].times != 0) {
-            const struct number one = arm_variance(ev, arms[i].contrast, measure, arms[i].b);
-            const double square = arms[i].times * arms[i].times;
-            sum = number_add(sum, square == 1 ? one : number_mul(number_point(square), one));
-        }
+        sum = number_add(sum, arm_variance(ev, &arms[i], measure));
     }
     return sum;
 }

@@ -86,6 +86,9 @@ static inline const struct score *evaluation_scores(const struct table_evaluatio
 /* Mean over settings of the mean over the replicates that are left of one arm (b: the second) of a
  * contrast that is not a difference. */
 struct number arm_mean(const struct table_evaluation *ev, size_t contrast, size_t measure, bool b);
+/* The same over the settings in which times[setting] is not 0. */
+struct number arm_mean_of(const struct table_evaluation *ev, size_t contrast, size_t measure,
+                          bool b, const double *times);
 /* Whether the contrast's pooled figures are over the measure, too. */
 enum truth contrast_pools(const struct table_evaluation *ev, size_t contrast, size_t measure);
 /* Mean over the conditions of a level of the mean over their cells that are left. */

@@ -10,7 +10,8 @@
 
 /* Both arms drop a pair that either of them lost, so the difference of the arms' means is the
  * contrast's mean. */
-struct number arm_mean(const struct table_evaluation *ev, size_t contrast, size_t measure, bool b)
+struct number arm_mean_of(const struct table_evaluation *ev, size_t contrast, size_t measure,
+                          bool b, const double *times)
 {
     assert(contrast < ev->rules->program->n_contrasts && measure < ev->rules->program->n_measures);
     assert(!ev->rules->program->contrasts[contrast].is_difference); /* it has no arms */
@@ -19,6 +20,9 @@ struct number arm_mean(const struct table_evaluation *ev, size_t contrast, size_
     struct running_sum over_settings = {0};
     for (size_t s = 0; s < l->contrasts[contrast].n_settings; s++) {
         struct running_sum over_replicates = {0};
+        if (times != NULL && times[s] == 0) {
+            continue;
+        }
         for (size_t r = 0; r < l->n_replicates; r++) {
             const struct score *x = &scores[layout_pair_a(l, contrast, s, r)];
             const struct score *y = &scores[layout_pair_b(l, contrast, s, r)];
@@ -29,6 +33,11 @@ struct number arm_mean(const struct table_evaluation *ev, size_t contrast, size_
         sum_add(&over_settings, sum_mean(&over_replicates, "no pair is left"));
     }
     return sum_mean(&over_settings, "the contrast has no settings");
+}
+
+struct number arm_mean(const struct table_evaluation *ev, size_t contrast, size_t measure, bool b)
+{
+    return arm_mean_of(ev, contrast, measure, b, NULL);
 }
 
 /* Averages conditions, not cells, so that excluded cells do not shift the weight of conditions. For

@@ -149,6 +149,8 @@ static void test_items_of_a_shared_arm(void **state)
     open_scene(&s, PLAN SAME, 3.4);
     expect_point(field(&s, SHIFT, ACC, FIELD_ITEM_SE), sqrt(2 * moe));
     expect_point(field(&s, ARM, ACC, FIELD_ITEM_SE), sqrt(dense + moe));
+    /* one of its two settings is 0 by construction, the other's difference counts half */
+    expect_point(field(&s, BUDGET, ACC, FIELD_ITEM_SE), sqrt(0.25 * (moe + moe)));
     close_scene(&s);
 }
 
