@@ -8,6 +8,7 @@ import os
 import shutil
 
 from lib import lab
+from lib.crashing import serve_hurt
 from lib.forging import forge, forge_journal, journal_rows
 from lib.lab import INVALID, LOCK, OK, equal, expect
 from lib.two_arms import decision
@@ -268,4 +269,49 @@ def test_what_is_refused(place):
     place.must(LOCK, "preregd", "submit", grid)
 
 
-lab.main(test_half_of_it, test_what_is_refused)
+def test_killed_at_writes(place):
+    """kill -9 of the daemon at writes from the submission to the verdict: each result is accepted once, and nothing reused runs."""
+    receipt = earlier(place)
+    place.end_all()
+    second = prepared(place, "second", "[1, 2, 3]", reuse(receipt))
+    place.ctl("lock", second)
+    crashes = 0
+    for n in range(1, 2000, 61 * lab.SPARSE):
+        place.state = place.path(f"s{n}")
+        place.env["PREREGD_STATE"] = place.state
+        place.write("ran", "")
+        serve_hurt(place, n)
+        submitted = place.run("preregd", "submit", second).returncode == OK
+        place.wait_for(lambda: place.daemon.poll() is not None or (submitted and is_finished(place)), 60, f"crash at {n}")
+        crashed = place.daemon.poll() is not None
+        os.remove(place.path("armed"))
+        if crashed:
+            place.daemon = None
+            place.serve()
+            place.must(OK, "preregd", "submit", second)
+            place.wait_finished(60)
+        is_whole(place, n)
+        place.end_all()
+        shutil.rmtree(place.state)
+        if not crashed:
+            break
+        crashes += 1
+    expect(crashes > 0 and not crashed, f"{crashes} crashes, the last run {'crashed' if crashed else 'ended'}")
+    print(f"crashes: {crashes}")
+
+
+def is_finished(place):
+    run = place.run("preregctl", "status", "--json")
+    return run.returncode == OK and all(p["state"] == "finished" for p in json.loads(run.stdout)["programs"])
+
+
+def is_whole(place, n):
+    program = place.status()[0]
+    equal((program["history"], program["reused"]["cells"], program["reused"]["tasks"]), ("verified", 4, 8), f"crash at {n}")
+    expect(all("seed=3" in line for line in ran(place)), f"crash at {n}: {ran(place)}")
+    equal({line.split()[0] for line in ran(place)}, {"arm=a,seed=3", "arm=b,seed=3"}, f"crash at {n}")
+    made = place.ctl_json("export", "second", "-o", place.path(f"out{n}"), "--items")
+    equal(place.ctl_json("verify", made["folder"])["reused"]["tasks"], 8, f"crash at {n}: verify")
+
+
+lab.main(test_half_of_it, test_what_is_refused, test_killed_at_writes)

@@ -7,10 +7,10 @@ import os
 import shutil
 
 from lib import lab
+from lib.crashing import serve_hurt
 from lib.lab import OK, equal, expect
 from lib.two_arms import DESIGN, READING
 
-PRELOAD = os.path.join(os.path.dirname(os.path.abspath(lab.sys.argv[1])), "tests", "e2e_daemon_preload.so")
 GRID = """[program]
 name = "first"
 schema = 1
@@ -27,16 +27,6 @@ work = "elsewhere"
 """
 
 
-def serve_hurt(place, n):
-    outside = place.env
-    place.write("crash", str(n))
-    place.env = {**outside, "LD_PRELOAD": PRELOAD, "PREREG_CRASH": place.path("armed"), "PREREG_CRASH_AT": "writes",
-                 "ASAN_OPTIONS": outside.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
-    place.serve()
-    place.env = outside
-    os.rename(place.path("crash"), place.path("armed"))
-
-
 def check_rebuild(place, n):
     """Of a copy of what the crash left: no program, or one whose history is verified."""
     copy = place.path("copy")
@@ -50,8 +40,6 @@ def check_rebuild(place, n):
 
 
 def test_at_every_write(place):
-    if not os.path.exists(PRELOAD):
-        lab.skip(f"no {PRELOAD}")
     place.write("p/wait.sh", "#!/bin/sh\n[ $# -eq 0 ] && exec sleep 600\nexit 64\n", 0o755)
     grid = place.write("p/grid.toml", GRID)
     place.ctl("lock", grid)
