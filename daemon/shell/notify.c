@@ -75,7 +75,7 @@ static void on_limit(uv_timer_t *timer)
 {
     struct notify *n = timer->data;
     n->late = true;
-    (void)uv_process_kill(&n->process, SIGKILL);
+    (void)kill(-n->process.pid, SIGKILL); /* and what it started */
 }
 
 /* Both handles are open afterwards, also when the command does not start. */
@@ -87,6 +87,7 @@ static void spawn(struct notify *n, int fd)
                                     .file = n->shell->settings.notify[0],
                                     .args = n->shell->settings.notify,
                                     .cwd = "/",
+                                    .flags = UV_PROCESS_DETACHED, /* a group of its own */
                                     .stdio_count = 3,
                                     .stdio = io};
     n->late = false;
@@ -218,6 +219,10 @@ void notify_close(struct shell *sh)
         return;
     }
     n->closed = true;
+    if (n->n > 0 || n->n_dropped > 0) {
+        log_warn("[notify]: %llu events are not told, because the daemon stops",
+                 (unsigned long long)(n->n + n->n_dropped));
+    }
     if (n->n_open == 0) {
         notify_free(n);
     } else if (uv_is_closing((const uv_handle_t *)&n->process) == 0) {
