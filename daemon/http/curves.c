@@ -19,8 +19,10 @@
 
 #define POINTS      400
 #define METRICS_MAX ((size_t)64)
-#define NAMED_TASKS ((size_t)3)       /* with points, of a stage: their names are the stage's */
-#define READ_MAX    ((size_t)4 << 20) /* points of a cell that are kept */
+#define NAMED_TASKS ((size_t)3) /* with points, of a stage: their names are the stage's */
+/* Points of all cells together, while each has KEPT_CELL; beyond its share a cell is thinned. */
+#define KEPT_MAX  ((size_t)1 << 20)
+#define KEPT_CELL ((size_t)1024)
 
 struct curves_question {
     char *folder;  /* of the program */
@@ -92,11 +94,12 @@ static void take_name(void *ctx, const char *name, double x, double y)
     }
 }
 
-static void list_stage(const struct curves_question *q, size_t stage, cJSON *list)
+static void list_stage(const struct page_job *j, size_t stage, cJSON *list)
 {
+    const struct curves_question *q = j->question;
     struct metric_names names = {.n = 0};
     size_t n_tasks = 0;
-    for (size_t c = 0; c < q->n_cells && n_tasks < NAMED_TASKS; c++) {
+    for (size_t c = 0; c < q->n_cells && n_tasks < NAMED_TASKS && !page_job_is_stopped(j); c++) {
         char *task = layout_task(q->folder, q->cells[c].folder, q->stages[stage]);
         names.any = false;
         (void)curve_events_read_task(task, take_name, &names);
@@ -121,7 +124,7 @@ static int list_read(struct page_job *j, struct err *err)
     cJSON *list = json_array();
     (void)err;
     for (size_t s = 0; s < q->n_stages; s++) {
-        list_stage(q, s, list);
+        list_stage(j, s, list);
     }
     json_put(o, "metrics", list);
     reply_json(&j->reply, o);
@@ -134,13 +137,17 @@ static int list_read(struct page_job *j, struct err *err)
 struct wanted_curve {
     const char *metric;
     struct curve_points *points;
+    size_t share; /* of the points that are kept */
 };
 
 static void take_point(void *ctx, const char *name, double x, double y)
 {
     const struct wanted_curve *w = ctx;
-    if (w->points->n < READ_MAX && strcmp(name, w->metric) == 0) {
+    if (strcmp(name, w->metric) == 0) {
         curve_points_add(w->points, x, y);
+        if (w->points->n >= w->share) {
+            curve_points_thin(w->points);
+        }
     }
 }
 
@@ -151,9 +158,12 @@ static int curves_read(struct page_job *j, struct err *err)
     cJSON *o = json_object();
     cJSON *arms = json_array();
     cJSON *singles = json_array();
+    const size_t share = KEPT_MAX / (q->n_cells + 1);
     (void)err;
-    for (size_t c = 0; c < q->n_cells; c++) {
-        struct wanted_curve w = {.metric = q->metric, .points = &cells[c].points};
+    for (size_t c = 0; c < q->n_cells && !page_job_is_stopped(j); c++) {
+        struct wanted_curve w = {.metric = q->metric,
+                                 .points = &cells[c].points,
+                                 .share = share > KEPT_CELL ? share : KEPT_CELL};
         char *task = layout_task(q->folder, q->cells[c].folder, q->stages[0]);
         cells[c].arm = q->cells[c].arm;
         (void)curve_events_read_task(task, take_point, &w);

@@ -12,7 +12,6 @@ void data_serve(struct page_request *r, const struct guard_target *t);
 
 /* machine.c: {"host","cores","slots",...} of docs/page.md. */
 cJSON *machine_json(const struct shell *sh);
-int64_t machine_disk_bytes(const struct shell *sh); /* of the state folder's file system; -1 */
 
 /* plan.c: the plan's texts, as `preregctl check` prints them. */
 cJSON *plan_json(const struct hosted *h);
@@ -37,6 +36,8 @@ struct page_job {
     struct err err;
 };
 
+/* From `read`: the page is being closed, so nobody waits for the answer, which may end early. */
+bool page_job_is_stopped(const struct page_job *j);
 /* Takes the job over and starts it, or refuses when there are too many. */
 void page_job_start(struct page_request *r, struct page_job *j);
 struct page_job *page_job_new(int (*read)(struct page_job *j, struct err *err))

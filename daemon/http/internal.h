@@ -12,6 +12,7 @@
 #define DAEMON_HTTP_INTERNAL_H
 
 #include <microhttpd.h>
+#include <stdatomic.h>
 #include <uv.h>
 
 #include "daemon/http/guard.h"
@@ -90,6 +91,7 @@ struct http {
     bool tcp_open;
     bool running; /* within MHD_run */
     bool closed;
+    atomic_bool stopping; /* `closed`, as jobs on other threads read it */
     struct loopback_address address;
     char token[GUARD_TOKEN_SIZE];
     char cookie_name[24];

@@ -65,6 +65,11 @@ struct page_job *page_job_new(int (*read)(struct page_job *j, struct err *err))
     return j;
 }
 
+bool page_job_is_stopped(const struct page_job *j)
+{
+    return atomic_load(&j->http->stopping);
+}
+
 void page_job_start(struct page_request *r, struct page_job *j)
 {
     struct http *h = r->http;
@@ -196,6 +201,7 @@ struct file_listing {
     size_t n;
     size_t n_met; /* also of what is not listed */
     bool sealed;  /* workers' names are left out */
+    const struct page_job *job;
     bool cut;
 };
 
@@ -242,7 +248,7 @@ static void list_folder(struct file_listing *l, int fd, const char *prefix, int 
             fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
             continue;
         }
-        if (++l->n_met > FILES_MET_MAX || l->n >= FILES_MAX) {
+        if (++l->n_met > FILES_MET_MAX || l->n >= FILES_MAX || page_job_is_stopped(l->job)) {
             l->cut = true;
             break;
         }
@@ -267,7 +273,7 @@ static void list_folder(struct file_listing *l, int fd, const char *prefix, int 
 
 int files_read(struct page_job *j, struct err *err)
 {
-    struct file_listing l = {.sealed = j->sealed};
+    struct file_listing l = {.sealed = j->sealed, .job = j};
     const int fd = open(j->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
         return err_set_errno(err, errno, "%.150s", j->folder);

@@ -94,47 +94,49 @@ static void on_local(uv_stream_t *listener, int status)
     }
 }
 
-static int bind_tcp(struct http *h, const char *host, int port)
+/* A socket that listens there, or a negative number of errno. A handle of libuv whose attempt
+ * failed could not be used again before it is closed, so a plain socket tries, and is kept. */
+static int listening_socket(const char *host, int port)
 {
     union {
         struct sockaddr any;
         struct sockaddr_in v4;
         struct sockaddr_in6 v6;
-    } addr;
-    int rc = strchr(host, ':') != NULL ? uv_ip6_addr(host, port, &addr.v6)
-                                       : uv_ip4_addr(host, port, &addr.v4);
-    rc = rc == 0 ? uv_tcp_init(&h->shell->loop, &h->tcp) : rc;
+    } addr = {0};
+    const bool is_v6 = strchr(host, ':') != NULL;
+    const socklen_t len = is_v6 ? sizeof(addr.v6) : sizeof(addr.v4);
+    const int one = 1;
+    const int rc = is_v6 ? uv_ip6_addr(host, port, &addr.v6) : uv_ip4_addr(host, port, &addr.v4);
+    const int fd = rc == 0 ? socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
+    if (fd < 0) {
+        return rc != 0 ? rc : -errno;
+    }
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
+        bind(fd, &addr.any, len) == 0 && listen(fd, BACKLOG) == 0) {
+        return fd;
+    }
+    const int why = -errno;
+    (void)close(fd);
+    return why;
+}
+
+static int open_tcp(struct http *h, int fd)
+{
+    int rc = uv_tcp_init(&h->shell->loop, &h->tcp);
     if (rc != 0) {
+        (void)close(fd);
         return rc;
     }
     h->tcp.data = h;
     h->tcp_open = true;
-    rc = uv_tcp_bind(&h->tcp, &addr.any, 0);
-    rc = rc == 0 ? uv_listen((uv_stream_t *)&h->tcp, BACKLOG, on_tcp) : rc;
+    rc = uv_tcp_open(&h->tcp, fd);
+    if (rc != 0) {
+        (void)close(fd);
+        return rc;
+    }
+    rc = uv_listen((uv_stream_t *)&h->tcp, BACKLOG, on_tcp);
     /* else libuv sleeps after each accept, and a client that connects would hold up the loop */
     return rc == 0 ? uv_tcp_simultaneous_accepts(&h->tcp, 1) : rc;
-}
-
-/* Whether the port can be had now. The handle of a failed attempt could not be used again before
- * it is closed, so a plain socket tries. */
-static bool port_is_free(const char *host, int port)
-{
-    struct sockaddr_in v4 = {0};
-    struct sockaddr_in6 v6 = {0};
-    const bool is_v6 = strchr(host, ':') != NULL;
-    const int one = 1;
-    const int fd = socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    (void)uv_ip4_addr(is_v6 ? "127.0.0.1" : host, port, &v4);
-    (void)uv_ip6_addr("::1", port, &v6);
-    bool is_free = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0;
-    is_free = is_free &&
-              (is_v6 ? bind(fd, (struct sockaddr *)&v6, sizeof(v6))
-                     : bind(fd, (struct sockaddr *)&v4, sizeof(v4))) == 0 &&
-              listen(fd, 1) == 0;
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    return is_free;
 }
 
 static int read_port(struct http *h)
@@ -154,7 +156,7 @@ static int read_port(struct http *h)
 /* With port 0 the one of the last time first, so that bookmarks and open tabs go on working. */
 int http_listen(struct http *h, const struct loopback_address *at, struct err *err)
 {
-    int port = at->port;
+    const int last = at->port == 0 ? http_last_port(h) : 0;
     h->address = *at;
     h->local = (struct listener){.loop = &h->shell->loop,
                                  .on_connection = on_local,
@@ -162,12 +164,12 @@ int http_listen(struct http *h, const struct loopback_address *at, struct err *e
                                  .name = HTTP_SOCKET,
                                  .mode = 0600,
                                  .group = (gid_t)-1};
-    if (port == 0 && http_last_port(h) != 0 && port_is_free(at->host, http_last_port(h))) {
-        port = http_last_port(h);
-    }
-    const int rc = bind_tcp(h, at->host, port);
+    int fd = last != 0 ? listening_socket(at->host, last) : -1;
+    fd = fd < 0 ? listening_socket(at->host, at->port) : fd;
+    const int rc = fd < 0 ? fd : open_tcp(h, fd);
     if (rc != 0) {
-        return err_set(err, ERR_IO, "listen at %s, port %d: %s", at->host, port, uv_strerror(rc));
+        return err_set(err, ERR_IO, "listen at %s, port %d: %s", at->host, at->port,
+                       uv_strerror(rc));
     }
     h->address.port = read_port(h);
     return listener_open(&h->local, h->shell->local, err);

@@ -1,10 +1,8 @@
 /* What this machine has and who holds it: the core's limits, the last list of GPUs, and the rows of
  * the attempts in flight. */
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/files/file.h"
 #include "base/json/json.h"
 #include "base/machine/machine.h"
 #include "base/xalloc.h"
@@ -100,18 +98,12 @@ static void put_holder(cJSON *list, const struct shell *sh, const struct shell_a
     free(name);
 }
 
-int64_t machine_disk_bytes(const struct shell *sh)
-{
-    struct statvfs st;
-    return statvfs(sh->state, &st) == 0 ? (int64_t)st.f_blocks * (int64_t)st.f_frsize : -1;
-}
-
 static void put_disk(cJSON *o, const struct shell *sh)
 {
     cJSON *d = json_object();
     json_put_string(d, "path", sh->state);
-    json_put_int(d, "free_bytes", disk_free_bytes(sh->state));
-    json_put_int(d, "total_bytes", machine_disk_bytes(sh));
+    json_put_int(d, "free_bytes", sh->space.free_bytes);
+    json_put_int(d, "total_bytes", sh->space.total_bytes);
     json_put(o, "disk", d);
 }
 

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "base/files/file.h"
 #include "base/machine/machine.h"
 #include "base/xalloc.h"
 #include "daemon/answers/answer.h"
@@ -146,10 +145,9 @@ static void write_machine(struct strbuf *out, const struct shell *sh)
                    "How long the oldest attempt that does not run yet has waited.",
                    queue_age_s(sh));
     metrics_single(out, "preregd_disk_free_bytes", "gauge",
-                   "Free bytes of the state folder's file system.",
-                   (double)disk_free_bytes(sh->state));
+                   "Free bytes of the state folder's file system.", (double)sh->space.free_bytes);
     metrics_single(out, "preregd_disk_bytes", "gauge",
-                   "All bytes of the state folder's file system.", (double)machine_disk_bytes(sh));
+                   "All bytes of the state folder's file system.", (double)sh->space.total_bytes);
 }
 
 /* ---- this daemon ---- */

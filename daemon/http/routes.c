@@ -53,12 +53,13 @@ static bool is_from_here(struct page_request *r)
 {
     const char *host = header_of(r, MHD_HTTP_HEADER_HOST);
     const char *origin = header_of(r, MHD_HTTP_HEADER_ORIGIN);
-    if (is_doubled(r, MHD_HTTP_HEADER_HOST) || is_doubled(r, MHD_HTTP_HEADER_ORIGIN) ||
-        is_doubled(r, MHD_HTTP_HEADER_AUTHORIZATION)) {
-        refuse(r, MHD_HTTP_BAD_REQUEST, "usage", "a header is given twice");
+    if (host == NULL || is_doubled(r, MHD_HTTP_HEADER_HOST) ||
+        is_doubled(r, MHD_HTTP_HEADER_ORIGIN) || is_doubled(r, MHD_HTTP_HEADER_AUTHORIZATION)) {
+        refuse(r, MHD_HTTP_BAD_REQUEST, "usage",
+               host == NULL ? "the Host header is missing" : "a header is given twice");
         return false;
     }
-    if (host == NULL || !guard_host_is_local(host)) {
+    if (!guard_host_is_local(host)) {
         refuse(r, MHD_HTTP_FORBIDDEN, "refused",
                "the Host header must name this machine: localhost, a name below it, 127.0.0.1 or "
                "[::1]");

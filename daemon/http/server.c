@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <poll.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 #include "base/log.h"
@@ -102,6 +103,23 @@ static void on_request_end(void *cls, struct MHD_Connection *connection, void **
     free(r);
 }
 
+struct body_lengths {
+    unsigned n;
+    bool any; /* is not 0 */
+};
+
+static enum MHD_Result on_length(void *cls, enum MHD_ValueKind kind, const char *key,
+                                 const char *value)
+{
+    struct body_lengths *l = cls;
+    (void)kind;
+    if (strcasecmp(key, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0) {
+        l->n++;
+        l->any = l->any || value == NULL || strcmp(value, "0") != 0;
+    }
+    return MHD_YES;
+}
+
 /* The header block is whole. One with a body is refused before the body is read, which ends the
  * connection. */
 static enum MHD_Result begin(struct page_request *r, const char *method)
@@ -118,9 +136,9 @@ static enum MHD_Result begin(struct page_request *r, const char *method)
                      "the header block is larger than 16 KiB");
         return reply_queue(r);
     }
-    const char *length =
-        MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
-    if ((length != NULL && strcmp(length, "0") != 0) ||
+    struct body_lengths lengths = {0};
+    (void)MHD_get_connection_values(r->connection, MHD_HEADER_KIND, on_length, &lengths);
+    if (lengths.n > 1 || lengths.any ||
         MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND,
                                     MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL) {
         const bool reads =
@@ -282,6 +300,7 @@ void http_close(struct http *h)
         return;
     }
     h->closed = true;
+    atomic_store(&h->stopping, true);
     http_unlisten(h);
     for (struct page_request *r = h->requests; r != NULL; r = r->next) {
         if (r->subscriber != NULL) {

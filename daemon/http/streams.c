@@ -146,7 +146,10 @@ static bool next_message(struct subscriber *sub)
     uint64_t cells_no = 0;
     if (sub->topic != NULL && sub->topic->gone) {
         sub->ended = true;
-        take(sub, text_of("event: gone\ndata: {}\n\n"), 0);
+        take(sub,
+             text_of(sub->topic->damaged ? "event: gone\ndata: {\"why\":\"damaged\"}\n\n"
+                                         : "event: gone\ndata: {\"why\":\"removed\"}\n\n"),
+             0);
         return true;
     }
     struct shared_text *cells = next_cells(sub, &cells_no);

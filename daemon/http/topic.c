@@ -118,11 +118,18 @@ static struct shared_text *render(const struct shell *sh, const struct hosted *h
     return made;
 }
 
-void topic_refresh(struct topic *t, const struct shell *sh, uint64_t *last_no)
+static const struct hosted *find_served(struct topic *t, const struct shell *sh)
 {
     const struct hosted *h = shell_served(sh, t->program);
+    t->gone = h == NULL;
+    t->damaged = h == NULL && shell_program(sh, t->program) != NULL;
+    return h;
+}
+
+void topic_refresh(struct topic *t, const struct shell *sh, uint64_t *last_no)
+{
+    const struct hosted *h = find_served(t, sh);
     if (h == NULL) {
-        t->gone = true;
         return;
     }
     if (h->version == t->version) {
@@ -143,10 +150,9 @@ void topic_refresh(struct topic *t, const struct shell *sh, uint64_t *last_no)
 struct shared_text *topic_full(struct topic *t, const struct shell *sh, uint64_t *last_no,
                                uint64_t *no)
 {
-    const struct hosted *h = shell_served(sh, t->program);
+    const struct hosted *h = find_served(t, sh);
     uint64_t after = 0;
     if (h == NULL) {
-        t->gone = true;
         return NULL;
     }
     if (t->full == NULL || ring_next(&t->ring, t->full_no, &after) != NULL ||

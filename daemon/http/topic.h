@@ -18,7 +18,8 @@ struct topic {
     uint64_t version; /* of the program, when compared last */
     struct shared_text *full;
     uint64_t full_no;
-    bool gone; /* the program is no longer served */
+    bool gone;    /* the program is no longer served */
+    bool damaged; /* because its rows do not fit, not because it was removed */
 };
 
 /* `no`: nothing before this message is known of it. */

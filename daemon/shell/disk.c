@@ -5,6 +5,8 @@
  * free again, so that it does not flap, and when a file can be written there: a quota shows in no
  * other way. ACT_WATCH_DISK and ACT_WATCH_DATA need nothing more than that.
  */
+#include <sys/statvfs.h>
+
 #include "base/files/file.h"
 #include "base/layout/layout.h"
 #include "base/log.h"
@@ -99,12 +101,53 @@ static void look(struct shell *sh, struct hosted *h)
     job_start(&sh->loop, &j->job);
 }
 
+/* ---- the state folder: for who looks ---- */
+
+struct space_job {
+    struct job job;
+    struct shell *shell;
+    const char *folder;
+    int64_t free_bytes;
+    int64_t total_bytes;
+};
+
+static void on_space_work(struct job *job)
+{
+    struct space_job *j = (struct space_job *)job;
+    struct statvfs st;
+    j->free_bytes = disk_free_bytes(j->folder);
+    j->total_bytes =
+        statvfs(j->folder, &st) == 0 ? (int64_t)st.f_blocks * (int64_t)st.f_frsize : -1;
+}
+
+static void on_space(struct job *job)
+{
+    struct space_job *j = (struct space_job *)job;
+    j->shell->space = (struct state_space){j->free_bytes, j->total_bytes, false};
+    free(j);
+}
+
+static void look_at_state(struct shell *sh)
+{
+    if (!sh->space.asked) {
+        struct space_job *j = xcalloc(1, sizeof(*j));
+        j->job = (struct job){.work = on_space_work, .done = on_space};
+        j->shell = sh;
+        j->folder = sh->state; /* the shell outlives its jobs */
+        sh->space.asked = true;
+        job_start(&sh->loop, &j->job);
+    }
+}
+
 /* Also checks the socket file, and whether anything else that a program waits for has come back. */
 static void on_disk(uv_timer_t *timer)
 {
     struct shell *sh = timer->data;
     struct err err;
     server_check_socket(sh->server);
+    if (sh->http != NULL) {
+        look_at_state(sh);
+    }
     if (!pump_is_well(sh->pump, &err)) {
         return; /* the pump retries its failed commit by itself */
     }
@@ -120,6 +163,8 @@ static void on_disk(uv_timer_t *timer)
 void shell_watch_disk(struct shell *sh)
 {
     if (uv_is_active((uv_handle_t *)&sh->disk) == 0) {
+        sh->space = (struct state_space){-1, -1, sh->space.asked};
+        look_at_state(sh);
         (void)uv_timer_start(&sh->disk, on_disk, DISK_LOOK_MS, DISK_LOOK_MS);
     }
 }

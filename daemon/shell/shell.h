@@ -43,6 +43,12 @@ struct shell_counters {
     uint64_t event_bytes; /* of events.jsonl, read and posted */
 };
 
+struct state_space { /* bytes of its file system; -1: not known (yet) */
+    int64_t free_bytes;
+    int64_t total_bytes;
+    bool asked; /* a job is under way */
+};
+
 struct http;
 struct notify;
 struct page_control { /* of the live page (daemon/http), which nothing below it knows */
@@ -83,6 +89,7 @@ struct shell {
     struct key_map attempt_map;    /* the same by key, without those that are closing */
     uv_timer_t tick;               /* of attempts.c; runs while there are any */
     uv_timer_t disk;               /* of disk.c */
+    struct state_space space;      /* likewise: of the state folder, as it was seen last */
     struct gpu_watch *gpus;        /* of gpu_watch.c */
     struct counted_reader *reader; /* of counted_losses.c; NULL when stopping */
     uv_signal_t on_term;

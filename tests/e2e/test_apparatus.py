@@ -541,4 +541,5 @@ def test_clock(place):
     equal(place.status(), [], "programs of the daemon")
 
 
-lab.main(test_clock, test_differs, test_not_made_again, test_tolerance, test_amended, test_amended_while_it_runs, test_holds, test_daemon_killed, test_fails, test_fails_and_is_cancelled, test_negative_zero, test_not_measured, test_model_changed)
+if __name__ == "__main__":
+    lab.main(test_clock, test_differs, test_not_made_again, test_tolerance, test_amended, test_amended_while_it_runs, test_holds, test_daemon_killed, test_fails, test_fails_and_is_cancelled, test_negative_zero, test_not_measured, test_model_changed)

@@ -5,15 +5,19 @@ back, and that nothing sealed is in any answer."""
 import json
 import os
 import re
+import resource
 import socket
+import sqlite3
 import subprocess
 import time
 
+import test_apparatus
 from lib import lab
 from lib import rogue
 from lib.lab import OK, USAGE, INVALID, equal, expect
 
-OPEN_FILES = ("/", "/page.css", "/main.mjs", "/icon.svg")
+OPEN_FILES = ("/", "/page.css", "/page.mjs", "/icon.svg")
+IDLE = 10_000
 HEADERS = {"x-frame-options": "DENY", "x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
 
 
@@ -178,6 +182,13 @@ def test_who_may_look(place):
     equal((head.status, head.body), (200, b""), "HEAD")
     expect(int(head.headers["content-length"]) > 100, "HEAD says the length")
     equal(page.send(b"POST /api/status HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello").status, 405, "a body")
+    asked = f"GET /api/status HTTP/1.1\r\nAuthorization: Bearer {page.token}\r\nConnection: close\r\n"
+    for what, more in (("a body", "Content-Length: 5\r\n\r\nhello"), ("two lengths", "Content-Length: 0\r\nContent-Length: 0\r\n\r\n"),
+                       ("two lengths that differ", "Content-Length: 0\r\nContent-Length: 5\r\n\r\nhello"),
+                       ("a body in chunks", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")):
+        equal(page.send(f"{asked}Host: localhost\r\n{more}".encode()).status, 400, f"GET with {what}")
+    equal(page.send(f"{asked}\r\n".encode()).status, 400, "no host")
+    equal(page.send(f"{asked.replace('1.1', '1.0')}\r\n".encode()).status, 400, "no host of HTTP/1.0")
     doubled = f"GET /api/status HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\nAuthorization: Bearer {page.token}\r\nConnection: close\r\n\r\n"
     equal(page.send(doubled.encode()).status, 400, "two hosts")
     big = f"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Big: {'x' * 20000}\r\n\r\n"
@@ -216,6 +227,16 @@ def renewed(place, page):
         s.connect(back.socket)
         s.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         equal(Answer(read_all(s)).body, b"ok\n", "the UNIX socket")
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(back.socket)
+        s.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+        equal(Answer(read_all(s)).status, 400, "no host, at the UNIX socket")
+    place.kill_daemon()
+    with socket.create_server(("127.0.0.1", back.port)):
+        serve_page(place, "--http")
+        other = Page(place)
+        expect(other.port != back.port, "a port that another program has")
+        equal(other.get("/healthz", token=False).status, 200, "another port")
 
 
 def sealed_values(folder):
@@ -386,26 +407,50 @@ def hostile(place, page, program, task):
         os.unlink(os.path.join(folder, name))
 
 
-def test_shed(place):
-    """Slow headers, and two thousand connections that say nothing: RPC answers, and so does the page."""
+def test_damaged(place):
+    """A tab that watches a program whose rows are damaged hears of that, and not that it was removed."""
     serve_page(place, "--http")
+    page = Page(place)
+    place.must(OK, "preregd", "submit", rogue.program(place, ["wait", "good"]))
+    program = place.status()[0]["id"]
+    place.wait_for(lambda: "running" in [t["state"] for t in place.tasks().values()], 60, "a task runs")
+    tab = Stream(page, f"?program={program}")
+    tab.until(lambda e: e["event"] == "cells", "cells")
+    with sqlite3.connect(os.path.join(place.state, "preregd.db"), timeout=30) as db:
+        db.execute("INSERT INTO journal SELECT program, max(seq) + 1, '', '' FROM journal")
+    db.close()
+    place.run("preregctl", "pause", program)
+    equal(tab.until(lambda e: e["event"] == "gone", "gone")["data"], {"why": "damaged"}, "why it is gone")
+    tab.close()
+    rogue.release(place)
+
+
+def test_shed(place):
+    """Slow headers, and ten thousand connections that say nothing: RPC answers, so does the page, and workers run to a verdict."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (IDLE + 1000, max(IDLE + 1000, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
+    serve_page(place, "--http")
+    grid = rogue.program(place, ["wait", "good"])
     page = Page(place)
     idle = []
     slow = page.connect()
     slow.sendall(b"GET / HTTP/1.1\r\nHost: loc")
     began = time.monotonic()
-    for _ in range(2000):
+    for _ in range(IDLE):
         try:
             idle.append(page.connect())
         except OSError:
             break
-    expect(len(idle) == 2000, f"{len(idle)} connections")
+    expect(len(idle) == IDLE, f"{len(idle)} connections")
+    place.must(OK, "preregd", "submit", grid)
     expect(place.run("preregctl", "status", "--json").returncode == OK, "RPC answers beside them")
     equal(page.must("/healthz", token=False).body, b"ok\n", "so does the page")
     shed = int(re.search(r"connections_shed_total (\d+)", page.must("/metrics").body.decode())[1])
-    expect(shed > 1800, f"shed {shed}")
+    expect(shed > IDLE - 200, f"shed {shed}")
     with open(f"/proc/{place.daemon.pid}/status", encoding="utf-8") as f:
         expect(len(os.listdir(f"/proc/{place.daemon.pid}/fd")) < 300, "descriptors are bounded")
+    rogue.release(place)
+    place.wait_finished(60)
+    equal({t["attempts"] for t in place.tasks().values()}, {1}, "attempts beside them")
     for s in idle:
         s.close()
     slow.close()
@@ -471,5 +516,44 @@ def test_notify(place):
         expect("serve.toml:2:" in said.stderr or "serve.toml:1:" in said.stderr, said.stderr)
 
 
+def is_ended(pid):
+    """Also what nobody has waited for."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def test_told_of(place):
+    """What hung, an apparatus that does not hold, and a command that is late: it is ended with all that it started."""
+    out = place.path("events")
+    script = place.write("tell", f"#!/bin/sh\ncat >>'{out}'\n", mode=0o755)
+    place.write("state/serve.toml", f'[notify]\ncommand = ["{script}"]\n', mode=0o600)
+    os.chmod(place.state, 0o700)
+
+    def told(kind):
+        if not os.path.exists(out):
+            return []
+        with open(out, encoding="utf-8") as f:
+            return [e for e in map(json.loads, f) if e["event"] == kind]
+    test_apparatus.program(place, 0.65)
+    place.wait_for(lambda: told("apparatus"), 60, "the apparatus is told of")
+    equal([e["paused_by"] for e in told("apparatus")], ["apparatus"], "once, and by whom")
+    expect("0.65" not in json.dumps(told("apparatus")), "its score is told")
+    place.must(OK, "preregd", "submit", rogue.program(place, ["hang", "good"], run='[run.probe]\ncrashes = 1\ndeadlines = { setup = "3s", step = "3s" }\n'))
+    place.wait_for(lambda: told("hang") and told("blocked"), 90, "the hang is told of")
+    equal({(e["task"], e["cause"]) for e in told("hang")}, {("mode=hang,seed=1/probe", "hang")}, "what hung")
+    place.wait_for(lambda: told("verdict"), 60, "the verdict is told of")
+    child = place.path("child")
+    place.write("tell", f"#!/bin/sh\nsleep 1000 &\necho $! >'{child}.new'\nmv '{child}.new' '{child}'\nwait\n", mode=0o755)
+    place.kill_daemon()
+    place.serve()
+    place.wait_for(lambda: os.path.exists(child), 30, "the command runs")
+    with open(child, encoding="utf-8") as f:
+        pid = f.read().strip()
+    place.wait_for(lambda: is_ended(pid), 60, "what the late command started is ended")
+
+
 if __name__ == "__main__":
-    lab.main(test_off, test_who_may_look, test_program, test_shed, test_notify)
+    lab.main(test_off, test_who_may_look, test_program, test_damaged, test_shed, test_notify, test_told_of)

@@ -19,6 +19,26 @@ void curve_points_add(struct curve_points *c, double x, double y)
     c->ys[c->n++] = y;
 }
 
+void curve_points_thin(struct curve_points *c)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < c->n; i += 4) {
+        size_t low = i;
+        size_t high = i;
+        for (size_t k = i; k < i + 4 && k < c->n; k++) {
+            low = c->ys[k] < c->ys[low] ? k : low;
+            high = c->ys[k] > c->ys[high] ? k : high;
+        }
+        for (size_t k = i; k < i + 4 && k < c->n; k++) {
+            if (k == low || k == high) {
+                c->xs[kept] = c->xs[k];
+                c->ys[kept++] = c->ys[k];
+            }
+        }
+    }
+    c->n = kept;
+}
+
 void curve_points_release(struct curve_points *c)
 {
     free(c->xs);

@@ -10,7 +10,7 @@ export class CellPage {
   constructor(ctx, id, [cell = "", stage = ""], query) {
     Object.assign(this, { ctx, key: `cell/${id}/${cell}/${stage}`, site: "programs", program: id, cell, stage });
     this.task = stage === "" ? cell : `${cell}/${stage}`;
-    this.file = query.get("file") ?? "stderr";
+    this.chosen = query.get("file"); // null: errors where there are any, else the output
     this.attempt = null; // null: the newest
     this.follow = true;
     const params = { program: id, task: this.task };
@@ -19,6 +19,12 @@ export class CellPage {
     this.log = new Fetched(ctx, () => ctx.live.text("/api/tail", { ...params, attempt: this.attemptNo(), file: this.file, bytes: LOG_BYTES }), 2000);
     this.pre = el("pre.log", { tabindex: "0", "aria-label": "End of the log" });
     this.pre.addEventListener("scroll", () => (this.follow = this.pre.scrollTop + this.pre.clientHeight >= this.pre.scrollHeight - 8), { passive: true });
+  }
+
+  get file() {
+    if (this.chosen !== null) return this.chosen;
+    const has = (name) => this.files.value?.files.some((f) => f.path === `${name}.log` && f.bytes > 0);
+    return !has("stderr") && has("stdout") ? "stdout" : "stderr";
   }
 
   title() {
@@ -49,6 +55,7 @@ export class CellPage {
       if (this.wasLive && !live) this.log.at = 0; // its last words
       this.wasLive = live;
       this.log.every = live ? 2000 : 0;
+      if (this.reads !== this.file) this.log.reset((this.reads = this.file));
       this.log.refresh();
     }
     return [head, this.stages(), this.why(t, state ?? t), el("div", { "data-key": "facts" }, this.facts(t)),
@@ -76,7 +83,7 @@ export class CellPage {
     const far = share === null || t.state !== "running" ? null : `${number(now.done)} of ${number(now.total)} ${now.unit ?? ""} (${share} %)${now.eta_ms ? `, about ${duration(now.eta_ms)} left` : ""}.`;
     const kind = { bad: "bad", warn: "warn", done: "good" }[tone] ?? "quiet";
     return el(`p.notice.${kind}`, { "data-key": "why" }, el("b", null, `${capital(word)}${t.cause ? ` (${t.cause.replaceAll("_", " ")})` : ""}. `),
-      t.why_text && t.why_text !== `is ${word}` ? `It ${t.why_text}. ` : "", far,
+      t.why_text && t.why_text !== `is ${word}` && t.why_text !== `is ${word}: ${t.cause}` ? `It ${t.why_text}. ` : "", far,
       t.narrower ? `Lost under narrower limits than others had: ${t.narrower}. ` : "",
       t.may_retry ? ["To give it fresh budgets: ", code(`preregctl retry -p ${this.program} ${this.task}`)] : t.state === "blocked" && t.retry_refusal ? capital(`${t.retry_refusal}.`) : "");
   }
@@ -122,7 +129,7 @@ export class CellPage {
   // ── log and files ──────────────────────────────────────────────────────────────────────────────
 
   choose({ attempt = this.attempt, file = this.file }) {
-    Object.assign(this, { attempt, file, follow: true });
+    Object.assign(this, { attempt, chosen: file, follow: true });
     this.log.reset();
     this.ctx.redraw();
   }

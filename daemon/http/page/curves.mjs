@@ -1,6 +1,6 @@
 // Curves of one program: a metric of a stage, by arm (mean over the cells of a condition, with their least and greatest), single
 // cells on demand. Range, scales and what is hidden stay as they are while new points arrive.
-import { draw, el, notice, say, svg, table } from "/dom.mjs";
+import { code, draw, el, notice, say, svg, table } from "/dom.mjs";
 import { Fetched, missing, programHead, sealedNotice, to } from "/parts.mjs";
 import { nearest, Plot } from "/plot.mjs";
 import { count, number, plural } from "/words.mjs";
@@ -35,9 +35,10 @@ export class CurvesPage {
     return `curves of ${this.ctx.live.summary(this.program)?.name ?? this.program}`;
   }
 
-  /** Which curves are asked for: those of the address, else the first that may be seen. */
+  /** Which curves are asked for: those of the address (null: there are none), without one the first that may be seen. */
   pick(list) {
-    return list.find((m) => m.stage === this.stage && m.metric === this.metric) ?? list.find((m) => !m.sealed && m.metric.includes("loss")) ?? list.find((m) => !m.sealed) ?? list[0];
+    if (this.stage !== null || this.metric !== null) return list.find((m) => m.stage === this.stage && m.metric === this.metric) ?? null;
+    return list.find((m) => !m.sealed && m.metric.includes("loss")) ?? list.find((m) => !m.sealed) ?? list[0];
   }
 
   fetch(m) {
@@ -63,6 +64,7 @@ export class CurvesPage {
     if (list.length === 0) return [head, notice("quiet", "No worker has reported a point yet. Curves appear here by themselves.")];
     const m = this.pick(list);
     const choice = this.choice(list, m);
+    if (m === null) return [head, choice, notice("warn", "No worker has reported points of ", code(this.metric ?? "?"), " in the stage ", code(this.stage ?? "?"), " yet. Above is what there is.")];
     if (m.sealed) return [head, choice, el("div", { "data-key": "sealed" }, sealedNotice("Curves of this stage"))];
     const curves = this.fetch(m);
     if (curves.sealed) return [head, choice, el("div", { "data-key": "sealed" }, sealedNotice("Curves of this stage"))];
@@ -80,7 +82,7 @@ export class CurvesPage {
       el("label.find", null, el("span", null, "Show "), el("select", { onchange: (event) => {
         const [stage, metric] = event.target.value.split("\n");
         location.hash = `${to("program", this.program, "curves")}?${new URLSearchParams({ stage, metric })}`;
-      } }, list.map(option))),
+      } }, m === null ? el("option", { selected: true, disabled: true }, `${this.stage ?? "?"} · ${this.metric ?? "?"}`) : null, list.map(option))),
       el("div.chips", { role: "group", "aria-label": "Scales and range" }, toggle("y", "log y"), toggle("x", "log x"), zoom("+", "Zoom in", "+"), zoom("−", "Zoom out", "-"), zoom("all", "Show the whole range", "0")));
   }
 

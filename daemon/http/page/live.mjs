@@ -28,7 +28,8 @@ export class Live {
     this.heard = null; // when anything came last
     this.status = null;
     this.grid = null; // of the program that is watched: {program, stages, cells: [{name, tasks}], version}
-    this.removed = false; // the program that is watched is gone
+    this.removed = null; // why the program that is watched is gone: "removed", "damaged"
+    this.absent = false; // it is not among the programs: only the summaries are asked for until it is
     this.program = null;
     this.onchange = () => {};
     this.source = null;
@@ -69,7 +70,8 @@ export class Live {
     if (program === this.program && this.source !== null) return;
     this.program = program;
     this.grid = null;
-    this.removed = false;
+    this.removed = null;
+    this.absent = false;
     this.last = null;
     if (this.state !== "refused") this.open();
   }
@@ -82,8 +84,8 @@ export class Live {
     }
     if (this.state === "hidden" || this.state === "refused") this.enter("connecting");
     const params = new URLSearchParams();
-    if (this.program !== null) params.set("program", this.program);
-    if (this.last !== null) params.set("last", this.last);
+    if (this.program !== null && !this.absent) params.set("program", this.program);
+    if (this.last !== null && !this.absent) params.set("last", this.last);
     const source = new EventSource(`/api/stream?${params}`);
     this.source = source;
     const hear = (event, take) => {
@@ -96,10 +98,18 @@ export class Live {
       this.onchange();
     };
     source.onopen = () => hear({}, null);
-    source.addEventListener("status", (event) => hear(event, (data) => (this.status = data)));
+    source.addEventListener("status", (event) => hear(event, (data) => this.takeStatus(data)));
     source.addEventListener("cells", (event) => hear(event, (data) => this.takeCells(data)));
-    source.addEventListener("gone", (event) => hear(event, () => (this.removed = true)));
+    source.addEventListener("gone", (event) => hear(event, (data) => (this.removed = data.why)));
     source.onerror = () => this.source === source && this.lose();
+  }
+
+  takeStatus(data) {
+    this.status = data;
+    if (!this.absent || this.summary(this.program) === null) return;
+    this.absent = false;
+    this.removed = null;
+    this.open();
   }
 
   takeCells(data) {
@@ -115,11 +125,11 @@ export class Live {
   /** The stream broke: ask plainly what is the matter, and try again for as long as the tab is open. */
   lose() {
     this.shut();
-    if (this.removed) return;
     const wait = TRY_AGAIN_MS[Math.min(this.tries++, TRY_AGAIN_MS.length - 1)];
     this.timer = setTimeout(async () => {
       try {
-        await fetchChecked("/api/status");
+        this.takeStatus(await (await fetchChecked("/api/status")).json());
+        this.absent = this.program !== null && this.summary(this.program) === null;
         this.open();
       } catch (error) {
         if (error.status === 401) this.refuse();

@@ -37,7 +37,7 @@ export function notices(p) {
     list.push(notice("bad", el("b", null, "VOID: "), "a condition of validity does not hold, so the verdict binds nothing. ", el("a", { href: to("program", p.id, "verdict") }, "What failed")));
   }
   if (p.tasks.blocked > 0) {
-    const causes = Object.entries(p.causes ?? {}).map(([cause, n]) => `${count(n)} ${cause}`).join(", ");
+    const causes = Object.entries(p.causes ?? {}).map(([cause, n]) => `${count(n)} ${cause.replaceAll("_", " ")}`).join(", ");
     list.push(notice("bad", el("b", null, `${plural(p.tasks.blocked, "task")} blocked${p.tasks.never_run ? `, ${count(p.tasks.never_run)} never run` : ""}`), causes ? ` (${causes}). ` : ". ",
       p.verdict ? "" : ["They are not tried again by themselves. ", code(`preregctl explain -p ${p.id} TASK`), " says why, ", code(`preregctl retry -p ${p.id}`), " gives them fresh budgets."]));
   }
@@ -54,6 +54,11 @@ export function notices(p) {
 export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 export function missing(id, live) {
+  const damaged = live.status.unloaded.find((u) => u.id === id);
+  if (damaged || live.removed === "damaged") {
+    return [el("h1", null, "This program is not served"), notice("bad", el("b", null, "It is damaged, not removed. "), damaged?.why ?? "The daemon's log says what does not fit."),
+      el("p", null, "Its folder is as it was; ", code("preregctl status"), " says the same. ", el("a", { href: "#/" }, "All programs"))];
+  }
   if (live.removed) return [el("h1", null, "This program was removed"), el("p", null, el("a", { href: "#/" }, "All programs"))];
   return [el("h1", null, "No such program"), el("p", null, "The daemon knows no program ", code(id), ". ", el("a", { href: "#/" }, "All programs"))];
 }

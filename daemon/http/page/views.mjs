@@ -261,7 +261,7 @@ class VerdictPage {
         el("h2", null, v.outcome ? el("span.outcome", null, v.outcome) : null, d?.title ?? (kind === "void" ? "Nothing is bound" : "")),
         d?.why ? el("p.lead", null, d.why) : null,
         failed.map((f) => el("p.lead", null, el("b", null, f.name), " does not hold: ", code(f.condition), f.why ? ` (${f.why})` : "")),
-        d?.first_error ? el("p.lead", null, typeof d.first_error === "string" ? d.first_error : d.first_error.text ?? JSON.stringify(d.first_error)) : null),
+        d?.first_error ? el("p.lead", null, typeof d.first_error === "string" ? d.first_error : d.first_error.what ?? "") : null),
       p.report ? el("p.report", null, el("a.button", { href: `/report/${encodeURIComponent(p.id)}/report.html` }, "Open the report"), " with every table, figure and limitation.")
         : el("p.quiet", null, p.report_why ?? "The report is being written …"),
       v.history === "unverified" ? notice("bad", el("b", null, "Unverified history. "), v.history_why ?? "") : null,
@@ -273,7 +273,7 @@ class VerdictPage {
     const c = d.coverage?.counted;
     const range = (low, high) => (low === undefined || low === null ? "–" : `${number(low)} to ${number(high)}`);
     return [
-      figures([["Prior", d.prior === null || d.prior === undefined ? null : number(d.prior)], ["Surprise", d.surprisal_bits === null || d.surprisal_bits === undefined ? null : `${number(d.surprisal_bits)} bits`],
+      figures([["Prior", d.prior === null || d.prior === undefined ? null : number(d.prior)], ["Surprise", d.surprisal_bits === null || d.surprisal_bits === undefined ? null : `${number(d.surprisal_bits)} ${d.surprisal_bits === 1 ? "bit" : "bits"}`],
         c ? ["Counted tasks", `${count(c.done)} of ${count(c.planned)}`] : null, c ? ["Excluded", `${count(c.excluded)} of ${count(c.budget)} allowed`, c.excluded > c.budget ? "bad" : null] : null,
         ["Rows that fire", d.rows_fired?.length ? d.rows_fired.join(", ") : "none"]].filter((f) => f && f[1] !== null)),
       table("What the table read", [{ title: "input" }, { title: "level" }, { title: "possible" }], d.inputs.map((i) => [i.name, i.level ?? el("i", null, "open"), i.possible.join(", ")])),

@@ -81,8 +81,35 @@ static void test_groups(void **state)
     }
 }
 
+/* The extremes stay, in their order; what a resumed attempt repeats is found in what was thinned.
+ */
+static void test_thin(void **state)
+{
+    (void)state;
+    struct curve_points c = {0};
+    for (int i = 0; i < 1000; i++) {
+        curve_points_add(&c, i, i == 501 ? 9 : i == 502 ? -9 : i % 3);
+        if (c.n >= 64) {
+            curve_points_thin(&c);
+        }
+    }
+    assert_true(c.n < 64 && c.n > 15);
+    double low = 0;
+    double high = 0;
+    for (size_t i = 0; i < c.n; i++) {
+        assert_true(i == 0 || c.xs[i] > c.xs[i - 1]);
+        low = c.ys[i] < low ? c.ys[i] : low;
+        high = c.ys[i] > high ? c.ys[i] : high;
+    }
+    assert_true(low == -9 && high == 9);
+    curve_points_add(&c, 100, 5);
+    assert_true(c.xs[c.n - 1] == 100 && c.xs[c.n - 2] < 100);
+    curve_points_release(&c);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ring), cmocka_unit_test(test_groups)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ring), cmocka_unit_test(test_groups),
+                                       cmocka_unit_test(test_thin)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
