@@ -21,19 +21,25 @@ void curve_points_add(struct curve_points *c, double x, double y)
 
 void curve_points_thin(struct curve_points *c)
 {
+    const size_t n_stretches = c->n / 4;
+    const double wide = n_stretches == 0 ? 0 : (c->xs[c->n - 1] - c->xs[0]) / (double)n_stretches;
     size_t kept = 0;
-    for (size_t i = 0; i < c->n; i += 4) {
+    for (size_t i = 0; i < c->n;) {
+        const double until = c->xs[i] + wide;
+        const size_t from = i;
         size_t low = i;
         size_t high = i;
-        for (size_t k = i; k < i + 4 && k < c->n; k++) {
-            low = c->ys[k] < c->ys[low] ? k : low;
-            high = c->ys[k] > c->ys[high] ? k : high;
+        for (; i < c->n && (i == from || c->xs[i] < until); i++) {
+            low = c->ys[i] < c->ys[low] ? i : low;
+            high = c->ys[i] > c->ys[high] ? i : high;
         }
-        for (size_t k = i; k < i + 4 && k < c->n; k++) {
-            if (k == low || k == high) {
-                c->xs[kept] = c->xs[k];
-                c->ys[kept++] = c->ys[k];
-            }
+        const size_t one = low < high ? low : high;
+        const size_t other = low < high ? high : low;
+        c->xs[kept] = c->xs[one];
+        c->ys[kept++] = c->ys[one];
+        if (other != one) {
+            c->xs[kept] = c->xs[other];
+            c->ys[kept++] = c->ys[other];
         }
     }
     c->n = kept;
