@@ -604,6 +604,72 @@ def test_older_shapes(place):
     equal(answer["verdict"]["outcome"], "moe", "outcome of 0.3's files")
 
 
+def inspect_log(run, change=lambda log: None):
+    """A log of Inspect over the items of hs_tiny."""
+    xs = [s["acc_norm"] for s in run.samples["hs_tiny"]]
+    log = {"version": 2, "status": "success", "plan": {},
+           "eval": {"task": "hs_tiny", "model": f"hf/{run.name}", "created": "2026-01-02T03:04:05+00:00", "config": {"epochs": 1}},
+           "results": {"total_samples": 40, "completed_samples": 40, "scores": [
+               {"name": "choice", "scorer": "choice", "metrics": {"accuracy": {"name": "accuracy", "value": mean(xs)},
+                                                                  "stderr": {"name": "stderr", "value": stderr(xs)}}}]},
+           "samples": [{"id": i, "epoch": 1, "scores": {"choice": {"value": "C" if x else "I"}}} for i, x in enumerate(xs)]}
+    change(log)
+    return log
+
+
+def prepare_inspect(place, change=lambda log: None):
+    grid = place.write("grid.toml", PROGRAM.replace("hella.acc_norm", "hella.accuracy"))
+    for arch, seed in CELLS:
+        run = Run(f"{arch}{seed}", 0.9 if arch == "moe" else 0.5, seed)
+        place.write(f"logs/{arch}_{seed}.json", json.dumps(inspect_log(run, change)))
+    train_records(place)
+    return grid
+
+
+LOGS = ("--pattern", "logs/{arch}_{seed}.json", "--records", "train.json")
+
+
+def test_inspect(place):
+    """Logs of Inspect: figures computed again from the samples, a limited run and a failed one refused."""
+    prepare_inspect(place)
+    answer = place.ctl_json("import", "grid.toml", *LOGS, "-o", "out", wanted=INDETERMINATE)
+    files = [f for f in answer["files"] if f["kind"] == "results"]
+    equal({(f["format"], f["checked"]) for f in files}, {("Inspect log", "choice: 2 figures from 40 samples")}, "receipts")
+    gates = {g["cell"]: g for g in answer["verdict"]["gates"] if g["measure"] == "hella"}
+    equal(len(gates), 4, "gates")
+    expect(all(g["n"] == 40 and g["cleared"] is True for c, g in gates.items() if "moe" in c), f"{gates}")
+
+    def flip(log):
+        log["samples"][7]["scores"]["choice"]["value"] = "I" if log["samples"][7]["scores"]["choice"]["value"] == "C" else "C"
+    prepare_inspect(place, flip)
+    refused(place, LOCK, "score choice", "accuracy", "its samples give", arguments=LOGS)
+    prepare_inspect(place, lambda log: log.update(status="cancelled"))
+    refused(place, ANY, "cancelled", arguments=LOGS)
+    prepare_inspect(place, lambda log: log["eval"]["config"].update(limit=40))
+    place.edit(place.path("grid.toml"), 'hella.accuracy", items = 40,', 'hella.accuracy",')
+    refused(place, ANY, "a limited run", arguments=LOGS)
+
+
+def test_every_eval_ever(place):
+    """What export wrote of a program is read back: the same scores, under the names of the measures' metrics."""
+    prepare_inspect(place)
+    first = place.ctl_json("import", "grid.toml", *LOGS, "-o", "out", wanted=INDETERMINATE)
+    folder = place.ctl_json("export", "--format", "every-eval-ever", place.path("out"), "-o", place.path("made"))["folder"]
+    place.edit(place.path("grid.toml"), 'task = "hs_tiny"', 'task = "hella"')
+    answer = place.ctl_json("import", "grid.toml", "--pattern", f"{folder}/arch={{arch}},seed={{seed}}.json", "-o", "again",
+                            wanted=VOID)  # a training's facts are in no such file
+    scores = [{(g["measure"], g["cell"]): (g["score"], g["n"]) for g in a["verdict"]["gates"]} for a in (first, answer)]
+    equal(scores[1], scores[0], "scores")
+    expect(any("states its figures" in w for w in answer["warnings"]), f"{answer['warnings']}")
+    file = os.path.join(folder, "arch=moe,seed=1.json")
+    with open(file, encoding="utf-8") as f:
+        log = json.load(f)
+    log["schema_version"] = "0.4.0"
+    with open(file, "w", encoding="utf-8") as f:
+        json.dump(log, f)
+    refused(place, ANY, "schema_version", arguments=("--pattern", f"{folder}/arch={{arch}},seed={{seed}}.json"))
+
+
 def test_never_executed(place):
     """Never into an executed program, in either direction."""
     grid = prepare(place)
@@ -681,5 +747,5 @@ def test_the_paper(place):
 
 
 lab.main(test_to_the_verdict, test_report, test_lock_before, test_map, test_tampered, test_tampered_results, test_bad_files,
-         test_two_files, test_a_copy, test_left_out, test_nan, test_missing_cells, test_settings_differ, test_limited, test_older_shapes, test_never_executed,
-         test_the_paper)
+         test_two_files, test_a_copy, test_left_out, test_nan, test_missing_cells, test_settings_differ, test_limited, test_older_shapes,
+         test_inspect, test_every_eval_ever, test_never_executed, test_the_paper)

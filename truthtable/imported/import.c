@@ -165,6 +165,10 @@ static void put_origin(cJSON *receipt, const struct imported_results *r)
     if (r->has_limit) {
         json_put_number(receipt, "limit", r->limit);
     }
+    if (r->shape.format != NULL) {
+        json_put_string(receipt, "format", r->shape.format);
+        json_put_string(receipt, "checked", r->shape.checked.buf);
+    }
 }
 
 /* Recomputes every group of the file and notes in the receipt how its figures were confirmed. */
@@ -253,6 +257,9 @@ static int take_source(struct import *im, const struct map_source *source, struc
     cJSON *receipt = import_receipt(im, "results", source->results, &r.digest, r.n_bytes);
     json_put_string(receipt, "cell", im->program->cells[source->cell].name);
     put_origin(receipt, &r);
+    if (r.shape.format != NULL && !r.shape.recomputed) {
+        import_warn(im, "%s: %s", r.shape.format, r.shape.checked.buf);
+    }
     if ((rc = take_stages(im, source, &r, receipt, err)) == 0) {
         rc = check_groups(&r, receipt, err);
     }

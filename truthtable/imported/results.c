@@ -366,7 +366,9 @@ static int take_all(struct imported_results *r, struct err *err)
     const cJSON *list = NULL;
     int rc = json_get_object(r->json, "results", &list, err);
     if (rc != 0) {
-        return err_wrap(err, "no results file of lm-evaluation-harness");
+        return err_wrap(
+            err, "not a results file of lm-evaluation-harness, a log of Inspect, or a file of "
+                 "Every Eval Ever");
     }
     const size_t n = (size_t)cJSON_GetArraySize(list);
     /* Before anything is allocated by the number. */
@@ -392,11 +394,12 @@ static int take_all(struct imported_results *r, struct err *err)
 int results_parse(struct imported_results *r, const char *text, size_t len, const char *path,
                   struct err *err)
 {
-    *r = (struct imported_results){0};
+    *r = (struct imported_results){.shape = {.checked = STRBUF_INIT}};
     arena_init(&r->arena);
     r->path = arena_strdup(&r->arena, path);
     int rc = json_parse_lax(text, len, &r->json, err);
-    if (rc != 0 || (rc = take_all(r, err)) != 0) {
+    if (rc != 0 || (rc = shape_results(&r->json, &r->shape, err)) != 0 ||
+        (rc = take_all(r, err)) != 0) {
         return err_wrap(err, "%s", path);
     }
     return 0;
@@ -406,7 +409,7 @@ int results_parse(struct imported_results *r, const char *text, size_t len, cons
 int results_read(struct imported_results *r, const char *path, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
-    *r = (struct imported_results){0};
+    *r = (struct imported_results){.shape = {.checked = STRBUF_INIT}};
     int rc = file_read(path, RESULTS_BYTES_MAX, &text, err);
     if (rc == 0) {
         rc = results_parse(r, text.buf, text.len, path, err);
@@ -421,6 +424,7 @@ int results_read(struct imported_results *r, const char *path, struct err *err)
 void results_release(struct imported_results *r)
 {
     cJSON_Delete(r->json);
+    shape_release(&r->shape);
     arena_release(&r->arena);
-    *r = (struct imported_results){0};
+    *r = (struct imported_results){.shape = {.checked = STRBUF_INIT}};
 }

@@ -17,6 +17,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/files/digest.h"
+#include "truthtable/imported/shape.h"
 
 #define RESULTS_BYTES_MAX   ((size_t)256 << 20)
 #define RESULTS_ITEMS_MAX   ((int64_t)1 << 32)
@@ -46,7 +47,8 @@ struct results_entry {
 
 struct imported_results {
     struct arena arena;
-    cJSON *json;
+    cJSON *json;             /* as written, or brought into its shape */
+    struct file_shape shape; /* of another tool's file */
     const char *path;
     struct digest digest;
     int64_t n_bytes;
