@@ -122,8 +122,8 @@ static void add_significance(struct strbuf *sb, const struct receipt_source *s)
     strbuf_adds(sb,
                 "\n## 7. Experiment statistical significance\n\n"
                 "Mean differences over pairs of cells that differ in the one factor alone. `se` "
-                "is the standard error of the mean over n pairs; the interval is a t interval "
-                "of 95 % over replicates. The item error is from sampling the items alone.\n\n"
+                "is the standard error over the n replicates, and the interval of 95 % a t "
+                "interval over them. The item error is from sampling the items alone.\n\n"
                 "| contrast | measure | n | mean | se | low | high | item error |\n"
                 "|---|---|---|---|---|---|---|---|\n");
     cJSON_ArrayForEach(contrast, json_member(s->verdict, "contrasts"))

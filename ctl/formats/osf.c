@@ -195,8 +195,8 @@ static void add_contrasts(struct strbuf *sb, const struct plan_program *p)
             text = xasprintf("%s minus %s", p->contrasts[c->of].name, p->contrasts[c->minus].name);
         } else {
             const struct plan_factor *f = &p->factors[c->factor];
-            text = xasprintf("%s: %s minus %s, over pairs of cells that differ in it alone",
-                             f->name, f->levels[c->level_a].text, f->levels[c->level_b].text);
+            text = xasprintf("%s %s minus %s, over pairs of cells that differ in it alone", f->name,
+                             f->levels[c->level_a].text, f->levels[c->level_b].text);
         }
         add_item(sb, c->name, text);
         free(text);

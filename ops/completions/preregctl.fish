@@ -24,6 +24,8 @@ function __preregctl_offer
             __preregctl_tasks | string match -rv '^apparatus/' | string replace -r -- '.*/' '' | sort -u
         case NAME
             preregctl init --list 2>/dev/null | string replace -r -- ' .*' ''
+        case FORMAT
+            printf '%s\n' hf-eval-results every-eval-ever neurips-checklist osf croissant ro-crate mlflow tensorboard
         case ROLE
             printf '%s\n' scientific statistical adversarial
         case HOST
