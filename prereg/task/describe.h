@@ -20,8 +20,8 @@
 #include "base/err.h"
 #include "prereg/program/program.h"
 
-#define DESCRIBE_TIMEOUT_MS    ((int64_t)60000)
-#define DESCRIBE_APPARATUS     "apparatus" /* beside the conditions, whose names have a "=" */
+#define DESCRIBE_TIMEOUT_MS    ((int64_t)300000) /* imports of a large venv from a cold disk */
+#define DESCRIBE_APPARATUS     "apparatus"       /* beside the conditions, whose names have a "=" */
 #define DESCRIBE_OUT_BYTES_MAX ((size_t)1 << 20)
 
 /* Every worker's answer; see the tree above. */

@@ -161,13 +161,13 @@ class Training:
         self.script = place.path(f"{name}.py")
         place.write(f"{name}.py", text)
 
-    def attempt(self, label, resume=(), end=None, **members):
-        """Runs one attempt and gives its folder; `end`: a signal that it gets in step HOLD."""
+    def attempt(self, label, resume=(), end=None, hold=HOLD, **members):
+        """Runs one attempt and gives its folder; `end`: a signal that it gets in step `hold`."""
         folder = self.place.path(f"{self.name}-{label}")
         task = {"protocol": 1, "attempt": label, "attempt_no": 1 + len(resume), "threads": 1, "stage": "train", "params": self.params,
                 "checkpoint": 0, "resume": list(reversed(resume)), **members}
         self.place.write(os.path.join(folder, "task.json"), json.dumps(task))
-        env = {**os.environ, "PREREG_TASK": "task.json", "PREREG_EVENTS": "events.jsonl", "HOLD": str(HOLD if end else 0)}
+        env = {**os.environ, "PREREG_TASK": "task.json", "PREREG_EVENTS": "events.jsonl", "HOLD": str(hold if end else 0)}
         with open(os.path.join(folder, "stderr.log"), "w+", encoding="utf-8") as log:
             child = subprocess.Popen([sys.executable, os.path.join(self.place.bin, "prereg-python"), self.script], cwd=folder, env=env,
                                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)
@@ -213,6 +213,10 @@ def check(place, name, text, **params):
         expect(0 < resumed[0] < STEPS, f"{label}: resumed from {resumed}")
         equal(curve([first, second]), wanted, f"{label}: the curve")
         equal(end_of(second), end_of(calm), f"{label}: metrics and weights")
+    last = training.attempt("last", end=signal.SIGTERM, hold=STEPS)
+    after = training.attempt("last-next", [last])
+    equal(curve([last, after]), wanted, "stopped in the last step: the curve")
+    equal(end_of(after), end_of(calm), "stopped in the last step: metrics and weights")
     tried = training.attempt("tried", **{"try": {"steps": 3, "items": 3}})
     with open(os.path.join(tried, "result.json"), encoding="utf-8") as f:
         found = json.load(f)["try"]
