@@ -2,6 +2,7 @@
  * be unknown. */
 #include "base/machine/machine.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,17 +22,34 @@ void machine_kernel(char *out, size_t size)
     }
 }
 
-/* The first processor's line is near the beginning: the rest is not read. */
+/* Copies what a line "NAME : VALUE" of /proc/cpuinfo gives; false for other lines. */
+static bool take_value(const char *line, const char *name, char *out, size_t size)
+{
+    const size_t n = strlen(name);
+    const char *colon = strchr(line, ':');
+    if (colon == NULL || strncmp(line, name, n) != 0 || line[n + strspn(line + n, "\t ")] != ':') {
+        return false;
+    }
+    colon += strspn(colon, ": \t");
+    (void)snprintf(out, size, "%.*s", (int)strcspn(colon, "\n"), colon);
+    return true;
+}
+
+/* The first processor's lines are at the beginning: the rest is not read. Guests are often told a
+ * bare "AMD EPYC", whatever its generation; family and model tell them apart. */
 void machine_cpu(char *out, size_t size)
 {
     char line[512];
+    char name[160] = "";
+    char family[16] = "?";
+    char model[16] = "?";
     FILE *f = fopen("/proc/cpuinfo", "re");
     out[0] = '\0';
-    while (f != NULL && out[0] == '\0' && fgets(line, sizeof(line), f) != NULL) {
-        const char *colon = strncmp(line, "model name", 10) == 0 ? strchr(line, ':') : NULL;
-        if (colon != NULL) {
-            colon += strspn(colon, ": \t");
-            (void)snprintf(out, size, "%.*s", (int)strcspn(colon, "\n"), colon);
+    while (f != NULL && name[0] == '\0' && fgets(line, sizeof(line), f) != NULL) {
+        if (!take_value(line, "cpu family", family, sizeof(family)) &&
+            !take_value(line, "model", model, sizeof(model)) &&
+            take_value(line, "model name", name, sizeof(name))) {
+            (void)snprintf(out, size, "%s (family %s, model %s)", name, family, model);
             text_make_utf8(out);
         }
     }

@@ -48,15 +48,13 @@ const char *summary_task_state(const struct shell *sh, const struct hosted *h, u
 
 /* ---- time left ---- */
 
-/* The time of one whole task of each stage in ms; NaN where unknown. From tasks that are done; else
- * from the pace of one that runs; else from the worker's own forecast in the lock. */
+/* The time of one whole task of each stage in ms, from tasks that are done, else from the pace of
+ * one that runs; NaN where there are none of these. */
 static void estimate_stages(const struct shell *sh, const struct hosted *h, double *total_ms)
 {
     const struct plan_program *p = h->bundle->program;
     for (size_t s = 0; s < p->n_stages; s++) {
-        const cJSON *said = describe_find(h->bundle->lock->describe, p, 0, s);
-        const cJSON *seconds = said == NULL ? NULL : json_member(said, "seconds");
-        total_ms[s] = cJSON_IsNumber(seconds) ? seconds->valuedouble * 1000 : (double)NAN;
+        total_ms[s] = (double)NAN;
     }
     for (const struct shell_attempt *a = sh->attempts; a != NULL; a = a->next) {
         if (a->key.program == h->no && a->row.done > 0 && a->row.total > a->row.done &&
@@ -71,6 +69,21 @@ static void estimate_stages(const struct shell *sh, const struct hosted *h, doub
             total_ms[s] = h->times[s].sum_ms / (double)h->times[s].n;
         }
     }
+}
+
+/* Of one whole task, with total_ms as of estimate_stages(); where that knows nothing, what the
+ * worker forecast for the task's own condition in the lock. */
+static double task_ms(const struct hosted *h, const double *total_ms, size_t task)
+{
+    const struct plan_program *p = h->bundle->program;
+    const size_t s = task % p->n_stages;
+    if (!isnan(total_ms[s])) {
+        return total_ms[s];
+    }
+    const size_t condition = p->cells[task / p->n_stages].condition;
+    const cJSON *said = describe_find(h->bundle->lock->describe, p, condition, s);
+    const cJSON *seconds = said == NULL ? NULL : json_member(said, "seconds");
+    return cJSON_IsNumber(seconds) ? seconds->valuedouble * 1000 : (double)NAN;
 }
 
 /* How many tasks of a stage can run at the same time, at least 1. */
@@ -127,15 +140,15 @@ double summary_eta_ms(const struct shell *sh, const struct hosted *h)
     for (size_t i = 0; i < h->n_tasks; i++) {
         size_t s = i % p->n_stages;
         if (!task_state_is_terminal(h->tasks[i].state) && !hosted_accepts(h, (uint32_t)i)) {
-            left += total_ms[s] / side_by_side(sh, p, s);
+            left += task_ms(h, total_ms, i) / side_by_side(sh, p, s);
         }
     }
     for (const struct shell_attempt *a = sh->attempts; a != NULL; a = a->next) {
         if (a->key.program == h->no && a->row.done > 0 && a->row.total >= a->row.done &&
             a->row.total > 0 && !hosted_is_check(h, a->key.task)) {
             size_t s = hosted_stage(h, a->key.task);
-            left -=
-                total_ms[s] / side_by_side(sh, p, s) * (double)a->row.done / (double)a->row.total;
+            left -= task_ms(h, total_ms, a->key.task) / side_by_side(sh, p, s) *
+                    (double)a->row.done / (double)a->row.total;
         }
     }
     left += checks_left_ms(h, total_ms);

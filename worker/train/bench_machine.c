@@ -90,10 +90,10 @@ static void multiply_part(void *ctx, size_t from, size_t to, int thread)
     for (size_t i = 0; i < (to - from) * REPEATS; i++)
 #ifdef TILE_HAS_PAIRS
         if (in_pairs(m))
-            tile_multiply_pairs(c, cols, false, rows, panel, ROWS, cols, DEPTH);
+            tile_multiply_pairs(c, cols, TILE_NEW, rows, panel, ROWS, cols, DEPTH);
         else
 #endif
-            tile_multiply(c, cols, false, rows, panel, ROWS, cols, DEPTH);
+            tile_multiply(c, cols, TILE_NEW, rows, panel, ROWS, cols, DEPTH);
     (void)m;
 }
 

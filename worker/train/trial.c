@@ -13,6 +13,7 @@
 #include "base/xalloc.h"
 #include "worker/nn/cpu.h"
 #include "worker/nn/pass_clock.h"
+#include "worker/nn/product/bfloat16.h"
 #include "worker/nn/threads.h"
 #include "worker/report/machine_rates.h"
 #include "worker/train/trainer.h"
@@ -185,11 +186,11 @@ static void add_name(struct strbuf *name, const struct model_config *cfg,
     bool bfloat16 = opt->precision == PRODUCT_BFLOAT16;
 
     strbuf_addf(name, "train %s%s%s%s, %d threads, %lld at once: ", nn_cpu_text(nn_cpu()),
-                opt->products == PRODUCTS_OPENBLAS ? " openblas" : "", bfloat16 ? " bfloat16" : "",
+                opt->products == PRODUCTS_OPENBLAS ? " openblas" : "",
+                !bfloat16              ? ""
+                : bfloat16_is_native() ? " bfloat16 pairs"
+                                       : " bfloat16",
                 OPTIMISER_NAMES[opt->optimiser], threads, (long long)opt->micro_batch);
-    if (bfloat16 && nn_cpu_bfloat16_wish() != NN_WISH_NONE)
-        strbuf_addf(name, "PREREG_BFLOAT16=%s, ",
-                    nn_cpu_bfloat16_wish() == NN_WISH_YES ? "yes" : "no");
     if (opt->router_noise > 0.0)
         strbuf_adds(name, "router noise, ");
     model_config_name(cfg, name);

@@ -60,20 +60,21 @@ void packed_row(real *restrict row, const real *restrict w, size_t r, size_t out
 static void narrow_panel(real *restrict y, size_t ldy, enum tile_chain chain, struct tile_view x,
                          struct tile_panel panel, size_t n, size_t depth)
 {
-    real wide[DEPTH][PACKED_COLS] = {0};
-    real sum[NARROW_ROWS][PACKED_COLS] = {0};
+    real wide[DEPTH * PACKED_COLS], sum[NARROW_ROWS * PACKED_COLS] = {0};
     size_t cols = panel.ld, tiles = (cols + TILE_COLS - 1) / TILE_COLS * TILE_COLS;
 
-    for (size_t i = 0; i < depth; i++)
-        memcpy(wide[i], panel.at + i * cols, cols * sizeof(real));
+    for (size_t i = 0; i < depth; i++) {
+        memcpy(wide + i * tiles, panel.at + i * cols, cols * sizeof(real));
+        memset(wide + i * tiles + cols, 0, (tiles - cols) * sizeof(real));
+    }
     for (size_t at = 0; at < n; at += NARROW_ROWS) {
         size_t rows = min_size(NARROW_ROWS, n - at);
         for (size_t r = 0; chain != TILE_NEW && r < rows; r++)
-            memcpy(sum[r], y + (at + r) * ldy, cols * sizeof(real));
-        tile_multiply(sum[0], PACKED_COLS, chain, tile_plain(x.at + at * x.row, x.row),
-                      (struct tile_panel){wide[0], PACKED_COLS}, rows, tiles, depth);
+            memcpy(sum + r * tiles, y + (at + r) * ldy, cols * sizeof(real));
+        tile_multiply(sum, tiles, chain, tile_plain(x.at + at * x.row, x.row),
+                      (struct tile_panel){wide, tiles}, rows, tiles, depth);
         for (size_t r = 0; r < rows; r++)
-            memcpy(y + (at + r) * ldy, sum[r], cols * sizeof(real));
+            memcpy(y + (at + r) * ldy, sum + r * tiles, cols * sizeof(real));
     }
 }
 
