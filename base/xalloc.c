@@ -48,3 +48,11 @@ char *xasprintf(const char *fmt, ...)
     va_end(ap);
     return checked(n < 0 ? NULL : out);
 }
+
+void xfree_list(char **list)
+{
+    for (size_t i = 0; list != NULL && list[i] != NULL; i++) {
+        free(list[i]);
+    }
+    free(list);
+}

@@ -18,6 +18,9 @@ char *xstrdup(const char *s) __attribute__((malloc, returns_nonnull));
 char *xstrndup(const char *s, size_t n) __attribute__((malloc, returns_nonnull));
 char *xasprintf(const char *fmt, ...) __attribute__((malloc, returns_nonnull)) PRINTF_LIKE(1, 2);
 
+/* A NULL-terminated list of texts and each of them; NULL is fine. */
+void xfree_list(char **list);
+
 /* Room for one more element in a growing array: doubles `cap` when len == cap. */
 #define ARRAY_GROW(ptr, len, cap)                                                                  \
     do {                                                                                           \

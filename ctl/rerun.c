@@ -126,7 +126,7 @@ static int write_task(const struct running *r, size_t stage, const char *id, str
                                       : rerun_worker_prepare(folder, o, err);
     cJSON_Delete(o);
     free(folder);
-    object_argv_free(inputs);
+    xfree_list(inputs);
     return rc;
 }
 
@@ -362,8 +362,8 @@ out:
     free(task);
     free(exec);
     free(folder);
-    object_argv_free(env);
-    object_argv_free(argv);
+    xfree_list(env);
+    xfree_list(argv);
     return rc;
 }
 

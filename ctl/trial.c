@@ -146,7 +146,7 @@ static int write_task(const struct trying *t, size_t cell, size_t stage, const c
     }
     cJSON_Delete(o);
     free(folder);
-    object_argv_free(inputs);
+    xfree_list(inputs);
     return rc;
 }
 
@@ -305,8 +305,8 @@ out:
     free(exec);
     free(task);
     free(folder);
-    object_argv_free(env);
-    object_argv_free(argv);
+    xfree_list(env);
+    xfree_list(argv);
     return rc;
 }
 

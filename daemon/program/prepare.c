@@ -260,7 +260,7 @@ int prepare_check_bytes(struct hosted *h, const struct bundle *b, const char *st
     pin_cache_forget(h->pins);
     hash_again(h, p, paths, n);
     free(paths);
-    object_argv_free(objects);
+    xfree_list(objects);
     pinned_release(&list);
     int rc = prepare_check_lock(h, b, why, err);
     return rc != 0 ? rc : prepare_check_objects(h, b, state, why, err);
@@ -640,6 +640,6 @@ int prepare_attempt(const struct prepare *p, struct strbuf *spec, enum core_star
                                   : START_FAILED_HOST;
     }
 out:
-    object_argv_free(argv);
+    xfree_list(argv);
     return rc;
 }

@@ -6,7 +6,6 @@
 
 #include "base/machine/proc.h"
 #include "base/xalloc.h"
-#include "prereg/lock/object.h"
 
 #define TIMEOUT_MS    60000
 #define OUT_BYTES_MAX ((size_t)4096)
@@ -50,7 +49,7 @@ static int ask(const char *podman, const char *const *argv, struct proc_result *
                                    .timeout_ms = TIMEOUT_MS,
                                    .max_out_bytes = OUT_BYTES_MAX};
     int rc = proc_run(&spec, r, err);
-    object_argv_free(env.in);
+    xfree_list(env.in);
     return rc;
 }
 

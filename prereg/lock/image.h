@@ -17,7 +17,7 @@ int image_find(const char *name, char hex[DIGEST_HEX_SIZE], struct err *err) MUS
 int image_runtime(char **path, struct err *err) MUST_CHECK;
 
 /* The variables of this process that podman needs to find its programs and its images,
- * NULL-terminated; for object_argv_free() (prereg/lock/object.h). */
+ * NULL-terminated; for xfree_list(). */
 char **image_runtime_variables(void) __attribute__((returns_nonnull));
 
 #endif

@@ -221,19 +221,11 @@ int object_argv(const struct object_home *home, size_t stage, char ***argv, stru
         }
     }
     if (rc != 0) {
-        object_argv_free(out);
+        xfree_list(out);
         out = NULL;
     }
     *argv = out;
     return rc;
-}
-
-void object_argv_free(char **argv)
-{
-    for (size_t i = 0; argv != NULL && argv[i] != NULL; i++) {
-        free(argv[i]);
-    }
-    free(argv);
 }
 
 /* Whether this argument is pinned and is the first of its name among all commands. */

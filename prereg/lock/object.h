@@ -52,15 +52,13 @@ struct object_home {
 };
 
 /* The argv to spawn for a stage: pinned files replaced by their objects, each verified against its
- * digest; the rest as written. NULL-terminated, one allocation each; free with object_argv_free().
+ * digest; the rest as written. NULL-terminated, one allocation each; free with xfree_list().
  * A copy that is damaged, a link or gone is rebuilt from its source when that is what was
  * locked; ERR_LOCK otherwise. */
 int object_argv(const struct object_home *home, size_t stage, char ***argv,
                 struct err *err) MUST_CHECK;
-void object_argv_free(char **argv); /* NULL is fine */
 
-/* The paths of the objects of all commands, each once. NULL-terminated; free with
- * object_argv_free(). */
+/* The paths of the objects of all commands, each once. NULL-terminated; free with xfree_list(). */
 char **object_paths(const struct object_home *home) __attribute__((returns_nonnull));
 
 /* Checks every object of every command against its digest, as object_argv() does before a spawn,

@@ -15,13 +15,13 @@
 #include "prereg/lock/image.h"
 #include "prereg/lock/object.h"
 
-struct words {
+struct command_words {
     char **items; /* NULL-terminated */
     size_t n;
     size_t cap;
 };
 
-static void add_word(struct words *w, char *word)
+static void add_word(struct command_words *w, char *word)
 {
     ARRAY_GROW(w->items, w->n, w->cap);
     w->items[w->n++] = word;
@@ -29,7 +29,7 @@ static void add_word(struct words *w, char *word)
 
 /* Shows a path of the host in the container under the same name. podman parts what it is given at
  * each ':'. */
-static int add_path(struct words *w, const char *path, const char *how, struct err *err)
+static int add_path(struct command_words *w, const char *path, const char *how, struct err *err)
 {
     if (strchr(path, ':') != NULL) {
         return err_set(err, ERR_RANGE,
@@ -46,13 +46,13 @@ static int add_path(struct words *w, const char *path, const char *how, struct e
     return 0;
 }
 
-static int add_text(struct words *w, const cJSON *path, struct err *err)
+static int add_text(struct command_words *w, const cJSON *path, struct err *err)
 {
     return cJSON_IsString(path) ? add_path(w, path->valuestring, "ro", err) : 0;
 }
 
 /* What the worker reads: data, inputs, and the folders of earlier attempts. */
-static int add_task_paths(struct words *w, const char *file, struct err *err)
+static int add_task_paths(struct command_words *w, const char *file, struct err *err)
 {
     cJSON *task = NULL;
     const cJSON *m = NULL;
@@ -93,7 +93,7 @@ static char **outer_variables(char *const *env)
     return list;
 }
 
-static void add_options(struct words *w, const struct container_task *t, char *const *env)
+static void add_options(struct command_words *w, const struct container_task *t, char *const *env)
 {
     static const char *const fixed[] = {
         "run",
@@ -125,7 +125,7 @@ static void add_options(struct words *w, const struct container_task *t, char *c
 }
 
 /* The whole command line of podman. */
-static int build(struct words *w, const struct container_task *t, char *const *argv,
+static int build(struct command_words *w, const struct container_task *t, char *const *argv,
                  char *const *env, struct err *err)
 {
     const struct plan_stage *s = t->stage;
@@ -157,17 +157,17 @@ int container_command(const struct container_task *t, char ***argv, char ***env,
         (*argv)[0] = xstrdup(t->stage->command[0]); /* its own name, though a copy is run */
         return 0;
     }
-    struct words w = {0};
+    struct command_words w = {0};
     int rc = image_runtime(exec, err);
     if (rc != 0 || (rc = build(&w, t, *argv, *env, err)) != 0) {
-        object_argv_free(w.items);
+        xfree_list(w.items);
         free(*exec);
         *exec = NULL;
         return rc;
     }
     char **outer = outer_variables(*env);
-    object_argv_free(*argv);
-    object_argv_free(*env);
+    xfree_list(*argv);
+    xfree_list(*env);
     *argv = w.items;
     *env = outer;
     return 0;

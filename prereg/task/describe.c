@@ -233,8 +233,8 @@ static int run_worker(struct asking *a, size_t stage, size_t n_tasks, struct pro
         rc = proc_run(&spec, r, err);
         a->n_asked++;
     }
-    object_argv_free(argv.items);
-    object_argv_free(env);
+    xfree_list(argv.items);
+    xfree_list(env);
     free(exec);
     return rc;
 }
@@ -463,8 +463,8 @@ static bool same_environment(const struct asking *a, size_t one, size_t other)
         i++;
     }
     bool same = x[i] == NULL && y[i] == NULL;
-    object_argv_free(x);
-    object_argv_free(y);
+    xfree_list(x);
+    xfree_list(y);
     return same;
 }
 

@@ -56,8 +56,7 @@ cJSON *task_params(const struct plan_program *p, const struct lock *lock, size_t
 typedef void task_variable_fn(void *ctx, const char *name, const char *value);
 void task_environment(const struct plan_stage *s, const char *folder, task_variable_fn *fn,
                       void *ctx);
-/* The same as texts "NAME=VALUE", NULL-terminated; for object_argv_free() (prereg/lock/object.h).
- */
+/* The same as texts "NAME=VALUE", NULL-terminated; for xfree_list(). */
 char **task_environment_list(const struct plan_stage *s, const char *folder);
 
 /* A cell's identity: SHA-256 of the canonical {"factors":{...},"root":HEX}, in hex. */

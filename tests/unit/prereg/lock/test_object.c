@@ -67,7 +67,7 @@ static void test_argv_names_copies(void **state)
     assert_string_equal(argv[3], "");
     assert_null(argv[4]);
     assert_int_equal(access(worker, X_OK), 0);
-    object_argv_free(argv);
+    xfree_list(argv);
     free(script);
     free(worker);
     world_release(&w);
@@ -88,7 +88,7 @@ static void test_source_may_change_after_storing(void **state)
     char *content = scratch_read(argv[0]);
     assert_string_equal(content, "#!/bin/sh\nexit 0\n");
     free(content);
-    object_argv_free(argv);
+    xfree_list(argv);
     assert_int_equal(object_store_all(w.p, w.lock, w.state, NULL, &err), ERR_LOCK);
     assert_non_null(strstr(err.msg, "files../worker.sh: locked "));
     world_release(&w);
@@ -110,11 +110,11 @@ static void test_torn_copies_are_seen_and_mended(void **state)
         char *content = scratch_read(copy);
         assert_string_equal(content, "#!/bin/sh\nexit 0\n");
         free(content);
-        object_argv_free(argv);
+        xfree_list(argv);
     }
     free(scratch_write(w.folder, "worker.sh", "#!/bin/sh\nexit 9\n", 0700));
     assert_int_equal(object_argv(&home, 0, &argv, &err), 0); /* the copy is whole */
-    object_argv_free(argv);
+    xfree_list(argv);
     assert_int_equal(truncate(copy, 3), 0);
     assert_int_equal(object_argv(&home, 0, &argv, &err), ERR_LOCK);
     assert_null(argv);
@@ -165,7 +165,7 @@ static void expect_links_replaced(const char *text, bool dangles)
         assert_int_equal(checked, strstr(notes.buf, "copied again from its source") != NULL);
         assert_int_equal(object_argv(&home, 0, &argv, &err), 0);
         assert_string_equal(argv[0], copy);
-        object_argv_free(argv);
+        xfree_list(argv);
         assert_int_equal(lstat(copy, &st), 0);
         assert_true(S_ISREG(st.st_mode));
     }
@@ -208,7 +208,7 @@ static void test_recorded_drift_runs_what_is_there(void **state)
     char *content = scratch_read(argv[0]);
     assert_string_equal(content, "#!/bin/sh\nexit 9\n");
     free(content);
-    object_argv_free(argv);
+    xfree_list(argv);
     strbuf_release(&notes);
     world_release(&w);
     free(text);
@@ -232,7 +232,7 @@ static void test_recorded_copy_that_is_damaged(void **state)
     assert_non_null(strstr(notes.buf, "copied again from its source"));
     assert_int_equal(object_argv(&home, 0, &argv, &err), 0);
     assert_string_equal(argv[0], copy);
-    object_argv_free(argv);
+    xfree_list(argv);
     free(scratch_write(w.folder, "worker.sh", "#!/bin/sh\nexit 9\n", 0700));
     assert_int_equal(truncate(copy, 3), 0);
     assert_int_equal(object_argv(&home, 0, &argv, &err), ERR_LOCK);
