@@ -49,7 +49,7 @@ void machine_cpu(char *out, size_t size)
         if (!take_value(line, "cpu family", family, sizeof(family)) &&
             !take_value(line, "model", model, sizeof(model)) &&
             take_value(line, "model name", name, sizeof(name))) {
-            (void)snprintf(out, size, "%s (family %s, model %s)", name, family, model);
+            (void)snprintf(out, size, "%s (family %s model %s)", name, family, model);
             text_make_utf8(out);
         }
     }

@@ -32,6 +32,8 @@ def submitted(place, stages=""):
     place.serve()
     place.must(OK, "preregd", "submit", grid)
     place.wait_for(lambda: place.tasks()[WAITING]["state"] == "running", 30, "the waiting task runs")
+    place.wait_for(lambda: all(t["state"] == "done" for name, t in place.tasks().items() if name.startswith("mode=good")), 30,
+                   "the other cell is done")
     return os.path.join(place.program_folder(), "grid.toml")
 
 

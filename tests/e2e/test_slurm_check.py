@@ -155,7 +155,7 @@ def test_node_does_not_see(place):
 
 def test_shim_and_setup(place):
     """The shim's version is asked on the node, not here; the line of setup that fails is shown with what it printed."""
-    with slurm_cluster.Cluster(place, nodes=1) as cluster:
+    with slurm_cluster.Cluster(place, nodes=1, node_timeout=60) as cluster:
         other = place.write("other/prereg-shim", "#!/bin/sh\necho prereg-shim 0.0.7\n", 0o755)
         grid = program(place, f'shim = "{other}"\n')
         one_error(check(place, grid, INVALID), "node n1 is prereg-shim 0.0.7, this is prereg-shim ", at=(grid, f'"{other}"'))
@@ -171,7 +171,7 @@ def test_shim_and_setup(place):
 
 def test_submit_asks(place):
     """What `check --slurm` refuses, `preregd submit` refuses in the same words, before a daemon is started; and there is a way round it."""
-    with slurm_cluster.Cluster(place, nodes=1) as cluster:
+    with slurm_cluster.Cluster(place, nodes=1, node_timeout=60) as cluster:
         grid = program(place)
         place.ctl("lock", grid)
         for slurm in ('partition = "gpu"\n', 'options = ["--colour=red"]\n', 'shim = "/nowhere/prereg-shim"\n', 'setup = ["false"]\n'):
