@@ -71,19 +71,22 @@ static void estimate_stages(const struct shell *sh, const struct hosted *h, doub
     }
 }
 
-/* Of one whole task, with total_ms as of estimate_stages(); where that knows nothing, what the
- * worker forecast for the task's own condition in the lock. */
-static double task_ms(const struct hosted *h, const double *total_ms, size_t task)
+/* The same for the tasks of every condition, [condition][stage]: where estimate_stages() knows
+ * nothing, what the worker forecast for that condition in the lock. */
+static double *estimate_conditions(const struct hosted *h, const double *stage_ms)
 {
     const struct plan_program *p = h->bundle->program;
-    const size_t s = task % p->n_stages;
-    if (!isnan(total_ms[s])) {
-        return total_ms[s];
+    double *ms = xcalloc(p->n_conditions * p->n_stages, sizeof(*ms));
+    for (size_t i = 0; i < p->n_conditions * p->n_stages; i++) {
+        const size_t s = i % p->n_stages;
+        ms[i] = stage_ms[s];
+        if (isnan(ms[i])) {
+            const cJSON *said = describe_find(h->bundle->lock->describe, p, i / p->n_stages, s);
+            const cJSON *seconds = json_member(said, "seconds");
+            ms[i] = cJSON_IsNumber(seconds) ? seconds->valuedouble * 1000 : (double)NAN;
+        }
     }
-    const size_t condition = p->cells[task / p->n_stages].condition;
-    const cJSON *said = describe_find(h->bundle->lock->describe, p, condition, s);
-    const cJSON *seconds = said == NULL ? NULL : json_member(said, "seconds");
-    return cJSON_IsNumber(seconds) ? seconds->valuedouble * 1000 : (double)NAN;
+    return ms;
 }
 
 /* How many tasks of a stage can run at the same time, at least 1. */
@@ -134,25 +137,29 @@ static double checks_left_ms(const struct hosted *h, const double *total_ms)
 double summary_eta_ms(const struct shell *sh, const struct hosted *h)
 {
     const struct plan_program *p = h->bundle->program;
-    double *total_ms = xcalloc(p->n_stages, sizeof(*total_ms));
+    double *stage_ms = xcalloc(p->n_stages, sizeof(*stage_ms));
+    estimate_stages(sh, h, stage_ms);
+    double *task_ms = estimate_conditions(h, stage_ms);
     double left = 0;
-    estimate_stages(sh, h, total_ms);
     for (size_t i = 0; i < h->n_tasks; i++) {
-        size_t s = i % p->n_stages;
+        const size_t s = i % p->n_stages;
+        const size_t condition = p->cells[i / p->n_stages].condition;
         if (!task_state_is_terminal(h->tasks[i].state) && !hosted_accepts(h, (uint32_t)i)) {
-            left += task_ms(h, total_ms, i) / side_by_side(sh, p, s);
+            left += task_ms[condition * p->n_stages + s] / side_by_side(sh, p, s);
         }
     }
     for (const struct shell_attempt *a = sh->attempts; a != NULL; a = a->next) {
         if (a->key.program == h->no && a->row.done > 0 && a->row.total >= a->row.done &&
             a->row.total > 0 && !hosted_is_check(h, a->key.task)) {
-            size_t s = hosted_stage(h, a->key.task);
-            left -= task_ms(h, total_ms, a->key.task) / side_by_side(sh, p, s) *
+            const size_t s = hosted_stage(h, a->key.task);
+            const size_t condition = p->cells[a->key.task / p->n_stages].condition;
+            left -= task_ms[condition * p->n_stages + s] / side_by_side(sh, p, s) *
                     (double)a->row.done / (double)a->row.total;
         }
     }
-    left += checks_left_ms(h, total_ms);
-    free(total_ms);
+    left += checks_left_ms(h, stage_ms);
+    free(task_ms);
+    free(stage_ms);
     return left;
 }
 

@@ -41,18 +41,18 @@ static void test_a_program_that_is_not_loaded_is_named(void **state)
     free(one.name);
 }
 
-/* Two names of one work, trained and then scored. */
-#define TWO_NAMES                                                                                  \
+/* Two arms, trained and then scored. */
+#define TWO_ARMS                                                                                   \
     "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"                                      \
     "[[factor]]\nname = \"way\"\nlevels = [\"x\", \"y\"]\n"                                        \
     "[stage.train]\ncommand = [\"w\"]\n[stage.score]\ncommand = [\"w\"]\nafter = [\"train\"]\n"    \
-    "[[same_work]]\nacross = \"way\"\n"                                                            \
     "[measure]\nacc = { metric = \"score.acc\", counted = true }\n"                                \
     "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"measure.acc[way=x] > 0.5\"], [\"b\", "           \
     "\"otherwise\"]]\n"                                                                            \
     "[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"A\"], [\"b\", \"B\"]]\n"                         \
     "[outcome]\nA = { prior = 0.5, title = \"a\" }\nB = { prior = 0.4, title = \"b\" }\n"          \
     "[exclusion]\nbudget = 0.5\n"
+#define TWO_NAMES TWO_ARMS "[[same_work]]\nacross = \"way\"\n" /* of one work */
 
 int __wrap_run_record_follow(struct store *store, uint32_t program, const struct plan_program *p,
                              const struct run_bounds *bounds, struct run_record **r,
@@ -70,13 +70,12 @@ int __wrap_run_record_follow(struct store *store, uint32_t program, const struct
     return err_set(err, ERR_IO, "there is no store");
 }
 
-static void open_names(struct bundle *bundle)
+static void open_program(struct bundle *bundle, const char *text)
 {
     struct diag diag;
     struct err err;
     diag_init(&diag, "grid.toml");
-    if (program_parse(TWO_NAMES, strlen(TWO_NAMES), "grid.toml", &bundle->program, &diag, &err) !=
-        0) {
+    if (program_parse(text, strlen(text), "grid.toml", &bundle->program, &diag, &err) != 0) {
         fail_msg("%s", err.msg);
     }
     diag_release(&diag);
@@ -87,7 +86,7 @@ static void test_another_name_takes_no_time(void **state)
 {
     (void)state;
     struct bundle bundle = {0};
-    open_names(&bundle);
+    open_program(&bundle, TWO_NAMES);
     struct task_row rows[4] = {{.state = TASK_READY},
                                {.state = TASK_WAITING},
                                {.state = TASK_WAITING},
@@ -102,6 +101,32 @@ static void test_another_name_takes_no_time(void **state)
     program_free(bundle.program);
 }
 
+/* Before a task has ended or said how far it is: each arm as its own worker forecast. */
+static void test_each_arm_takes_its_own_time(void **state)
+{
+    (void)state;
+    struct bundle bundle = {0};
+    open_program(&bundle, TWO_ARMS);
+    struct task_row rows[4] = {{.state = TASK_READY},
+                               {.state = TASK_WAITING},
+                               {.state = TASK_READY},
+                               {.state = TASK_WAITING}};
+    struct stage_times times[2] = {0};
+    const struct hosted h = {
+        .bundle = &bundle, .plan = &bundle, .tasks = rows, .n_tasks = 4, .times = times};
+    cJSON *describe =
+        cJSON_Parse("{\"way=x\":{\"train\":{\"seconds\":1},\"score\":{\"seconds\":2}},"
+                    "\"way=y\":{\"train\":{\"seconds\":4},\"score\":{\"seconds\":8}}}");
+    struct lock lock = {.describe = describe};
+    const struct shell sh = {.config = {.cores = 1}};
+    bundle.lock = &lock;
+    assert_float_equal(summary_eta_ms(&sh, &h), 15000, 0);
+    times[0] = (struct stage_times){2, 2000}; /* a training takes a second */
+    assert_float_equal(summary_eta_ms(&sh, &h), 12000, 0);
+    cJSON_Delete(describe);
+    program_free(bundle.program);
+}
+
 /* The training of x is lost by chance, and with it all that the two names needed of it. */
 static void test_a_lost_work_is_excluded_under_all_names(void **state)
 {
@@ -111,7 +136,7 @@ static void test_a_lost_work_is_excluded_under_all_names(void **state)
         int excluded;
     } cases[] = {{CAUSE_CRASH, 2}, {CAUSE_USER_ERROR, 0}};
     struct bundle bundle = {0};
-    open_names(&bundle);
+    open_program(&bundle, TWO_NAMES);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CHECK_ROW("%zu", i);
         struct task_row rows[4] = {{.state = TASK_BLOCKED, .cause = cases[i].cause},
@@ -136,6 +161,7 @@ int main(void)
         cmocka_unit_test(test_a_program_that_is_not_loaded_is_named),
         cmocka_unit_test(test_a_lost_work_is_excluded_under_all_names),
         cmocka_unit_test(test_another_name_takes_no_time),
+        cmocka_unit_test(test_each_arm_takes_its_own_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
