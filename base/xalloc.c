@@ -56,3 +56,9 @@ void xfree_list(char **list)
     }
     free(list);
 }
+
+void text_list_add(struct text_list *list, char *text)
+{
+    ARRAY_GROW(list->items, list->n, list->cap);
+    list->items[list->n++] = text;
+}

@@ -21,6 +21,14 @@ char *xasprintf(const char *fmt, ...) __attribute__((malloc, returns_nonnull)) P
 /* A NULL-terminated list of texts and each of them; NULL is fine. */
 void xfree_list(char **list);
 
+struct text_list {
+    char **items; /* NULL-terminated only by a NULL that was added; for xfree_list() */
+    size_t n;
+    size_t cap;
+};
+/* Takes the text over. */
+void text_list_add(struct text_list *list, char *text);
+
 /* Room for one more element in a growing array: doubles `cap` when len == cap. */
 #define ARRAY_GROW(ptr, len, cap)                                                                  \
     do {                                                                                           \

@@ -15,21 +15,9 @@
 #include "prereg/lock/image.h"
 #include "prereg/lock/object.h"
 
-struct command_words {
-    char **items; /* NULL-terminated */
-    size_t n;
-    size_t cap;
-};
-
-static void add_word(struct command_words *w, char *word)
-{
-    ARRAY_GROW(w->items, w->n, w->cap);
-    w->items[w->n++] = word;
-}
-
 /* Shows a path of the host in the container under the same name. podman parts what it is given at
  * each ':'. */
-static int add_path(struct command_words *w, const char *path, const char *how, struct err *err)
+static int add_path(struct text_list *w, const char *path, const char *how, struct err *err)
 {
     if (strchr(path, ':') != NULL) {
         return err_set(err, ERR_RANGE,
@@ -42,17 +30,17 @@ static int add_path(struct command_words *w, const char *path, const char *how, 
             return 0;
         }
     }
-    add_word(w, word);
+    text_list_add(w, word);
     return 0;
 }
 
-static int add_text(struct command_words *w, const cJSON *path, struct err *err)
+static int add_text(struct text_list *w, const cJSON *path, struct err *err)
 {
     return cJSON_IsString(path) ? add_path(w, path->valuestring, "ro", err) : 0;
 }
 
 /* What the worker reads: data, inputs, and the folders of earlier attempts. */
-static int add_task_paths(struct command_words *w, const char *file, struct err *err)
+static int add_task_paths(struct text_list *w, const char *file, struct err *err)
 {
     cJSON *task = NULL;
     const cJSON *m = NULL;
@@ -93,7 +81,7 @@ static char **outer_variables(char *const *env)
     return list;
 }
 
-static void add_options(struct command_words *w, const struct container_task *t, char *const *env)
+static void add_options(struct text_list *w, const struct container_task *t, char *const *env)
 {
     static const char *const fixed[] = {
         "run",
@@ -110,26 +98,26 @@ static void add_options(struct command_words *w, const struct container_task *t,
         "--entrypoint=",                /* the command decides */
     };
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
-        add_word(w, xstrdup(fixed[i]));
+        text_list_add(w, xstrdup(fixed[i]));
     }
     if (t->stage->run.gpu_thousandths > 0) { /* CUDA_VISIBLE_DEVICES says which are its own */
-        add_word(w, xstrdup("--device=nvidia.com/gpu=all"));
+        text_list_add(w, xstrdup("--device=nvidia.com/gpu=all"));
     }
     if (t->timeout_ms > 0) {
-        add_word(w, xasprintf("--timeout=%lld", (long long)(t->timeout_ms + 999) / 1000));
+        text_list_add(w, xasprintf("--timeout=%lld", (long long)(t->timeout_ms + 999) / 1000));
     }
-    add_word(w, xasprintf("--workdir=%s", t->folder));
+    text_list_add(w, xasprintf("--workdir=%s", t->folder));
     for (size_t i = 0; env[i] != NULL; i++) {
-        add_word(w, xasprintf("--env=%s", env[i]));
+        text_list_add(w, xasprintf("--env=%s", env[i]));
     }
 }
 
 /* The whole command line of podman. */
-static int build(struct command_words *w, const struct container_task *t, char *const *argv,
+static int build(struct text_list *w, const struct container_task *t, char *const *argv,
                  char *const *env, struct err *err)
 {
     const struct plan_stage *s = t->stage;
-    add_word(w, xstrdup("podman"));
+    text_list_add(w, xstrdup("podman"));
     add_options(w, t, env);
     int rc = add_task_paths(w, t->task, err);
     for (size_t i = 0; rc == 0 && argv[i] != NULL && i < s->n_command; i++) {
@@ -140,11 +128,11 @@ static int build(struct command_words *w, const struct container_task *t, char *
     if (rc == 0) {
         rc = add_path(w, t->folder, "rw", err);
     }
-    add_word(w, xstrdup(t->image != NULL ? t->image : s->image));
+    text_list_add(w, xstrdup(t->image != NULL ? t->image : s->image));
     for (size_t i = 0; argv[i] != NULL; i++) {
-        add_word(w, xstrdup(argv[i]));
+        text_list_add(w, xstrdup(argv[i]));
     }
-    add_word(w, NULL);
+    text_list_add(w, NULL);
     return rc;
 }
 
@@ -157,7 +145,7 @@ int container_command(const struct container_task *t, char ***argv, char ***env,
         (*argv)[0] = xstrdup(t->stage->command[0]); /* its own name, though a copy is run */
         return 0;
     }
-    struct command_words w = {0};
+    struct text_list w = {0};
     int rc = image_runtime(exec, err);
     if (rc != 0 || (rc = build(&w, t, *argv, *env, err)) != 0) {
         xfree_list(w.items);

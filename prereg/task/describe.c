@@ -103,18 +103,6 @@ static char *question_text(const cJSON *task)
     return strbuf_detach(&text);
 }
 
-struct text_list {
-    char **items; /* NULL-terminated */
-    size_t n;
-    size_t cap;
-};
-
-static void list_add(struct text_list *list, char *item)
-{
-    ARRAY_GROW(list->items, list->n, list->cap);
-    list->items[list->n++] = item;
-}
-
 /* Returns the path to execute for a file of a command: a copy under its digest's name, made
  * once, so that a worker finds no neighbours here either. Where the temporary folder forbids
  * execution (mounted noexec) or has no room, and for files over COPY_BYTES_MAX, it is the file
@@ -166,11 +154,11 @@ static int build_argv(struct asking *a, size_t stage, size_t n_tasks, struct tex
         if (rc != 0) {
             return rc;
         }
-        list_add(argv, copy != NULL ? copy : xstrdup(s->command[i]));
+        text_list_add(argv, copy != NULL ? copy : xstrdup(s->command[i]));
     }
-    list_add(argv, xstrdup("--describe"));
+    text_list_add(argv, xstrdup("--describe"));
     for (size_t i = 0; i < n_tasks; i++) {
-        list_add(argv, task_file(a, i));
+        text_list_add(argv, task_file(a, i));
     }
     return 0;
 }
@@ -213,7 +201,7 @@ static int run_worker(struct asking *a, size_t stage, size_t n_tasks, struct pro
     const struct container_task inside = {
         .stage = s, .folder = a->work, .task = a->task_path, .timeout_ms = timeout_ms};
     int rc = build_argv(a, stage, n_tasks, &argv, err);
-    list_add(&argv, NULL);
+    text_list_add(&argv, NULL);
     if (rc == 0) {
         env = task_environment_list(s, a->work);
         rc = container_command(&inside, &argv.items, &env, &exec, err);
