@@ -32,22 +32,33 @@ static double described_seconds(void)
 
 /* Of a model that a training will make: tokens, attention and rows of logits all count, each at its
  * rate, and these are measured once. */
+/* The job's task, of a model that is not trained yet, with a file of rates; as in task.json. */
+static cJSON *write_with_model(const struct job *job, const char *producers)
+{
+    struct err err = {0};
+    cJSON *task = NULL;
+    char *path = xasprintf("%s/task.json", job->folder);
+    run_write_task(job);
+    assert_int_equal(json_read_file(path, 1u << 16, &task, &err), 0);
+    json_put(task, "producers", cJSON_Parse(producers));
+    json_put_string(task, "rates", "rates.json");
+    cJSON_DeleteItemFromObjectCaseSensitive(task, "inputs");
+    json_put(task, "inputs", json_object());
+    assert_int_equal(json_write_file(path, task, 0600, &err), 0);
+    free(path);
+    return task;
+}
+
 static void test_estimate(void **state)
 {
     (void)state;
     const struct job job = {.folder = "estimate", .params = CHOICES};
     struct err err = {0};
-    cJSON *task = NULL, *rates = NULL;
-    run_write_task(&job);
-    assert_int_equal(json_read_file("estimate/task.json", 1u << 16, &task, &err), 0);
-    cJSON *producers = cJSON_Parse("{\"train\":{\"params\":{\"layers\":1,\"width\":16,\"heads\":2,"
-                                   "\"ffn\":32,\"vocab\":257,\"context\":64,"
-                                   "\"tokenizer\":\"bytes\",\"lr\":0.1}}}");
-    json_put(task, "producers", producers);
-    json_put_string(task, "rates", "rates.json");
-    cJSON_DeleteItemFromObjectCaseSensitive(task, "inputs");
-    json_put(task, "inputs", json_object());
-    assert_int_equal(json_write_file("estimate/task.json", task, 0600, &err), 0);
+    cJSON *rates = NULL;
+    cJSON *task =
+        write_with_model(&job, "{\"train\":{\"params\":{\"layers\":1,\"width\":16,\"heads\":2,"
+                               "\"ffn\":32,\"vocab\":257,\"context\":64,"
+                               "\"tokenizer\":\"bytes\",\"lr\":0.1}}}");
     const double measured = described_seconds();
     assert_true(measured > 0.0 && measured < 20.0);
     assert_int_equal(json_read_file("estimate/rates.json", 1u << 16, &rates, &err), 0);
@@ -80,17 +91,9 @@ static void test_estimate_of_large(void **state)
     const struct proc_spec spec = {.argv = argv, .cwd = "large", .max_out_bytes = 1u << 16};
     struct proc_result result;
     struct err err = {0};
-    cJSON *task = NULL;
-    run_write_task(&job);
-    assert_int_equal(json_read_file("large/task.json", 1u << 16, &task, &err), 0);
-    cJSON *producers = cJSON_Parse("{\"train\":{\"params\":{\"layers\":2,\"width\":2048,"
-                                   "\"heads\":2,\"ffn\":32768,\"vocab\":257,\"context\":64,"
-                                   "\"tokenizer\":\"bytes\",\"lr\":0.1}}}");
-    json_put(task, "producers", producers);
-    json_put_string(task, "rates", "rates.json");
-    cJSON_DeleteItemFromObjectCaseSensitive(task, "inputs");
-    json_put(task, "inputs", json_object());
-    assert_int_equal(json_write_file("large/task.json", task, 0600, &err), 0);
+    cJSON *task = write_with_model(&job, "{\"train\":{\"params\":{\"layers\":2,\"width\":2048,"
+                                         "\"heads\":2,\"ffn\":32768,\"vocab\":257,\"context\":64,"
+                                         "\"tokenizer\":\"bytes\",\"lr\":0.1}}}");
     assert_int_equal(proc_run(&spec, &result, &err), 0);
     assert_int_equal(result.code, 0);
     assert_non_null(strstr(result.out.buf, "the time is an assumption, 5e+10 operations a second"));
