@@ -97,7 +97,7 @@ static int find_receipt(const struct ctl_options *o, struct format_from *from, c
     return rc;
 }
 
-/* The folder on standard output; what was left out, for a person, on the other one. */
+/* The folder on standard output; omissions, for a person, on the other one. */
 static int tell_format(const struct ctl_options *o, const struct format_made *made, struct err *err)
 {
     const cJSON *note = NULL;

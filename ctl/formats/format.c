@@ -50,7 +50,7 @@ int format_check_name(const char *name, struct err *err)
                    near != NULL ? "?" : "");
 }
 
-/* Whoever reads a format does not see the receipt: what does not follow must not get there. */
+/* Readers of a format do not see the receipt: what does not follow must not get there. */
 static int check_receipt(const char *folder, struct err *err)
 {
     const struct verify_spec spec = {.folder = folder};

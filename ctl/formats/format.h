@@ -1,7 +1,7 @@
 /*
  * A program's results in the formats of others (docs/export.md): written from a receipt that
- * verifies, so that whoever has the receipt can write them, and nothing is written while scores are
- * sealed.
+ * verifies, so that anyone who has the receipt can write them, and nothing is written while scores
+ * are sealed.
  */
 #ifndef CTL_FORMATS_FORMAT_H
 #define CTL_FORMATS_FORMAT_H
@@ -22,7 +22,7 @@ struct format_spec {
 /* What was written; to be released. */
 struct format_made {
     char *folder; /* out/<name>-<digest8>-<format> */
-    cJSON *notes; /* array of sentences: what was left out, and why */
+    cJSON *notes; /* array of sentences: omissions, and why */
 };
 
 extern const char *const format_names[];

@@ -10,7 +10,7 @@
 #include "ctl/formats/writers.h"
 #include "truthtable/report/document/escape.h"
 
-/* A literal text, then one of anybody's. */
+/* A literal text, then one from outside. */
 static void add_pair(struct strbuf *sb, const char *literal, const char *text)
 {
     strbuf_adds(sb, literal);

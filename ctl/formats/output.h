@@ -1,6 +1,6 @@
 /*
  * What the writers of formats share: files of the folder that is being made, texts of other
- * formats, and the list of what was left out, which the user is told.
+ * formats, and the list of omissions that the user sees.
  */
 #ifndef CTL_FORMATS_OUTPUT_H
 #define CTL_FORMATS_OUTPUT_H
@@ -11,11 +11,11 @@
 
 struct format_output {
     const char *folder; /* the new one; a writer makes subfolders as it needs them */
-    cJSON *notes;       /* array of sentences: what was left out, and why */
+    cJSON *notes;       /* array of sentences: omissions, and why */
 };
 
 /* Writes a file of the folder, whose subfolders are made; `name` is a path inside. It is not synced
- * one by one: an export can be made again. */
+ * one by one: an export can be repeated. */
 int format_put(const struct format_output *out, const char *name, const struct strbuf *text,
                struct err *err) MUST_CHECK;
 /* Makes a subfolder, for readers that want one even where it is empty. */

@@ -36,7 +36,7 @@ struct page_job {
     struct err err;
 };
 
-/* From `read`: the page is being closed, so nobody waits for the answer, which may end early. */
+/* From `read`: the page is being closed, so the answer is not awaited and may end early. */
 bool page_job_is_stopped(const struct page_job *j);
 /* Takes the job over and starts it, or refuses when there are too many. */
 void page_job_start(struct page_request *r, struct page_job *j);

@@ -179,7 +179,7 @@ void evidence_set_check(struct evidence *e, size_t i, enum task_end end, const c
         .end = end, .cause = cause == NULL ? NULL : arena_strdup(&e->arena, cause)};
 }
 
-/* One that was not run because there was no score to guard has not failed: its cause is
+/* One that was not run for want of a score to guard has not failed: its cause is
  * "dependency". */
 size_t evidence_failed_check(const struct evidence *e)
 {
