@@ -102,12 +102,12 @@ static int put_curves(const struct mlflow_run *r, size_t stage, struct err *err)
     int rc = 0;
     source_read_curves(r->s, r->cell, stage, &curves);
     for (size_t i = 0; rc == 0 && i < curves.n; i++) {
-        const struct source_curve *c = &curves.items[i];
+        const struct curve_points *c = &curves.items[i].points;
         struct strbuf lines = STRBUF_INIT;
-        char *key = xasprintf("%s.%s", r->s->program->stages[stage].name, c->name);
+        char *key = xasprintf("%s.%s", r->s->program->stages[stage].name, curves.items[i].name);
         for (size_t k = 0; k < c->n; k++) {
-            add_metric_line(&lines, t->ended.ms != 0 ? t->ended : r->s->ended, c->values[k],
-                            c->steps[k]);
+            add_metric_line(&lines, t->ended.ms != 0 ? t->ended : r->s->ended, c->ys[k],
+                            (int64_t)c->xs[k]);
         }
         rc = put_run_file(r, "metrics/curves", key, &lines, err);
         free(key);

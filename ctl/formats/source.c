@@ -201,25 +201,12 @@ static struct source_curve *curve_named(struct source_curves *c, const char *nam
     return &c->items[c->n++];
 }
 
-/* A point that does not continue the curve replaces what it goes back over: an attempt that was
- * resumed repeats what lay after its checkpoint. */
 static void take_curve_point(void *ctx, const char *name, double x, double y)
 {
     struct source_curve *c = x >= 0 && x <= (double)JSON_INT_MAX ? curve_named(ctx, name) : NULL;
-    if (c == NULL) {
-        return;
+    if (c != NULL) {
+        curve_points_add(&c->points, round(x), y);
     }
-    const int64_t step = llround(x);
-    while (c->n > 0 && c->steps[c->n - 1] >= step) {
-        c->n--;
-    }
-    if (c->n == c->cap) {
-        c->cap = c->cap == 0 ? 64 : 2 * c->cap;
-        c->steps = xreallocarray(c->steps, c->cap, sizeof(*c->steps));
-        c->values = xreallocarray(c->values, c->cap, sizeof(*c->values));
-    }
-    c->steps[c->n] = step;
-    c->values[c->n++] = y;
 }
 
 void source_read_curves(const struct receipt_source *s, size_t cell, size_t stage,
@@ -238,8 +225,7 @@ void source_curves_release(struct source_curves *c)
 {
     for (size_t i = 0; i < c->n; i++) {
         free(c->items[i].name);
-        free(c->items[i].steps);
-        free(c->items[i].values);
+        curve_points_release(&c->items[i].points);
     }
     free(c->items);
     *c = (struct source_curves){0};

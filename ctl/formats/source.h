@@ -13,6 +13,7 @@
 #include "ctl/receipt/files.h"
 #include "prereg/lock/lock.h"
 #include "prereg/program/program.h"
+#include "truthtable/evidence/curve_points.h"
 #include "truthtable/evidence/evidence.h"
 
 struct source_task {
@@ -48,13 +49,10 @@ const struct source_task *source_task(const struct receipt_source *s, size_t cel
 struct evidence_value source_metric(const struct receipt_source *s, size_t cell, size_t stage,
                                     const char *metric);
 
-/* A curve of one task, its steps rising. */
+/* A curve of one task; its xs are whole numbers, the steps. */
 struct source_curve {
     char *name;
-    int64_t *steps;
-    double *values;
-    size_t n;
-    size_t cap;
+    struct curve_points points;
 };
 struct source_curves {
     struct source_curve *items;

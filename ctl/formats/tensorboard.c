@@ -136,10 +136,10 @@ static void add_task(struct strbuf *file, const struct receipt_source *s, size_t
     const cJSON *metric = NULL;
     source_read_curves(s, cell, stage, &curves);
     for (size_t i = 0; i < curves.n; i++) {
-        const struct source_curve *c = &curves.items[i];
-        char *tag = xasprintf("%s/%s", name, c->name);
+        const struct curve_points *c = &curves.items[i].points;
+        char *tag = xasprintf("%s/%s", name, curves.items[i].name);
         for (size_t k = 0; k < c->n; k++) {
-            add_scalar(file, &(struct scalar){tag, time, c->steps[k], c->values[k]});
+            add_scalar(file, &(struct scalar){tag, time, (int64_t)c->xs[k], c->ys[k]});
         }
         free(tag);
     }
