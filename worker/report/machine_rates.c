@@ -32,7 +32,8 @@ static void add_key(struct strbuf *key, const char *what)
     char cpu[256];
 
     machine_cpu(cpu, sizeof(cpu));
-    strbuf_addf(key, "%s, contract %s, %s", cpu, CONTRACT_VERSION_TEXT, what);
+    strbuf_addf(key, "%s, version " PREREGD_VERSION ", contract " CONTRACT_VERSION_TEXT ", %s", cpu,
+                what);
 }
 
 static bool is_rate(const cJSON *number)

@@ -1,10 +1,11 @@
 /*
  * What workers measured of this machine for their estimates of time: a few numbers under a name, in
  * the JSON file that a task names under --describe (docs/worker-protocol.md), so that each is
- * measured once. The processor's name and the version of the arithmetic become part of the name,
- * because a state folder may serve several machines and outlives a version.
+ * measured once. The processor's name and the versions of preregd and of its arithmetic become part
+ * of the name, because a state folder may serve several machines and outlives a version.
  *
- * A file that cannot be read counts as empty, one that cannot be written as not there.
+ * A file that cannot be read, or has more than a mebibyte, counts as empty, one that cannot be
+ * written as not there.
  */
 #ifndef WORKER_REPORT_MACHINE_RATES_H
 #define WORKER_REPORT_MACHINE_RATES_H

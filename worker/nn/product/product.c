@@ -11,6 +11,7 @@
  */
 #include "worker/nn/product/product.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,8 +54,10 @@ static void take_scratch(int thread)
 
     if (all[thread] == NULL)
         all[thread] = pages_alloc(sizeof(*all[thread]));
-    if (all[thread] == NULL)
+    if (all[thread] == NULL) {
+        fputs("out of memory: a product's packed operands\n", stderr);
         abort();
+    }
     scratch = all[thread];
 }
 

@@ -35,22 +35,28 @@ static void test_kept(void **state)
     assert_false(finds(&none, "a", 1, 2));
 }
 
-/* The same file as another machine would see it. */
+/* The same file as another machine, and as another version, would see it. */
 static void test_another_machine(void **state)
 {
     (void)state;
+    static const char *const parts[] = {", version ", ", contract "};
     const struct worker_task t = {.rates = "other.json"};
-    struct strbuf text = STRBUF_INIT;
-    struct err err = {0};
 
-    machine_rates_keep(&t, "a", (double[]){1, 2}, 2);
-    assert_int_equal(file_read("other.json", 4096, &text, &err), 0);
-    char *key = strstr(text.buf, "contract");
-    assert_non_null(key);
-    key[0] = 'C';
-    assert_int_equal(file_write_atomic("other.json", text.buf, text.len, 0600, &err), 0);
-    assert_false(finds(&t, "a", 1, 2));
-    strbuf_release(&text);
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        CHECK_ROW("%s", parts[i]);
+        struct strbuf text = STRBUF_INIT;
+        struct err err = {0};
+        machine_rates_keep(&t, "a", (double[]){1, 2}, 2);
+        assert_true(finds(&t, "a", 1, 2));
+        assert_int_equal(file_read("other.json", 4096, &text, &err), 0);
+        char *part = strstr(text.buf, parts[i]);
+        assert_non_null(part);
+        part[strlen(parts[i])]++;
+        assert_int_equal(file_write_atomic("other.json", text.buf, text.len, 0600, &err), 0);
+        assert_false(finds(&t, "a", 1, 2));
+        assert_int_equal(remove("other.json"), 0);
+        strbuf_release(&text);
+    }
 }
 
 static void test_broken(void **state)
