@@ -105,9 +105,10 @@ function(preregd_program name)
 endfunction()
 
 # What is never shipped is linked by mold where there is one: two hundred tests take the time that they take.
+# Compilers for another processor do not find it.
 find_program(PREREGD_MOLD mold)
 function(preregd_link_fast name)
-  if(PREREGD_MOLD)
+  if(PREREGD_MOLD AND NOT CMAKE_CROSSCOMPILING)
     target_link_options(${name} PRIVATE -fuse-ld=mold)
   endif()
 endfunction()
