@@ -38,6 +38,9 @@ int answer_find_program(const struct shell *sh, const cJSON *params, struct host
 int answer_find_named(const struct shell *sh, const cJSON *params, struct hosted **out,
                       struct err *err) MUST_CHECK;
 
+/* Whether params name a program of the state folder that is damaged, so that it is not served. */
+bool answer_is_unloaded(const struct shell *sh, const cJSON *params);
+
 /* ERR_NOT_FOUND: what a task's name looks like, and where to find one. */
 int answer_no_task(const struct hosted *h, const char *name, struct err *err) MUST_CHECK;
 

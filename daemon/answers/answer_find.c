@@ -21,16 +21,29 @@ static int not_loaded(const struct unloaded *u, struct err *err)
     return err_wrap(err, "%.80s is not loaded", u->id);
 }
 
-/* Names the reason why a known program is not loaded, instead of denying it. */
-static int not_found(const struct shell *sh, const char *name, struct err *err)
+static const struct unloaded *find_unloaded(const struct shell *sh, const char *name)
 {
     for (size_t i = 0; i < sh->n_unloaded; i++) {
         const struct unloaded *u = &sh->unloaded[i];
         if (strcmp(u->id, name) == 0 || strcmp(u->name, name) == 0) {
-            return not_loaded(u, err);
+            return u;
         }
     }
-    return err_set(err, ERR_NOT_FOUND, "no program is called \"%.80s\"", name);
+    return NULL;
+}
+
+bool answer_is_unloaded(const struct shell *sh, const cJSON *params)
+{
+    const cJSON *name = json_member(params, "program");
+    return cJSON_IsString(name) && find_unloaded(sh, name->valuestring) != NULL;
+}
+
+/* Names the reason why a known program is not loaded, instead of denying it. */
+static int not_found(const struct shell *sh, const char *name, struct err *err)
+{
+    const struct unloaded *u = find_unloaded(sh, name);
+    return u != NULL ? not_loaded(u, err)
+                     : err_set(err, ERR_NOT_FOUND, "no program is called \"%.80s\"", name);
 }
 
 /* Id and root are unique; a name may be shared by several programs. */

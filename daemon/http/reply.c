@@ -50,7 +50,11 @@ static unsigned status_of(int code)
     case ERR_SYNTAX:
     case ERR_RANGE: return MHD_HTTP_BAD_REQUEST;
     case ERR_REFUSED:
-    case ERR_EXISTS: return MHD_HTTP_CONFLICT;
+    case ERR_EXISTS:
+    case ERR_LOCK: /* these: a program that is damaged */
+    case ERR_INVALID:
+    case ERR_CORRUPT:
+    case ERR_VERSION: return MHD_HTTP_CONFLICT;
     case ERR_BUSY:
     case ERR_NO_DAEMON: return MHD_HTTP_SERVICE_UNAVAILABLE;
     default: return MHD_HTTP_INTERNAL_SERVER_ERROR;

@@ -17,6 +17,7 @@
 #include "daemon/http/topic.h"
 
 #define EVERY_MS    250
+#define REST        50 /* times what a rendering for all tabs took: at most a 50th of the loop's time */
 #define BEAT_MS     15000
 #define BLOCK_BYTES ((size_t)16 * 1024)
 
@@ -28,6 +29,7 @@ struct subscriber {
     struct topic *topic; /* NULL: only the status of all */
     uint64_t status_seen;
     uint64_t cells_seen;
+    const char *gone; /* why its program is not served, to be sent; static text; NULL: nothing */
     bool wants_full;
     bool asleep; /* suspended */
     bool ended;
@@ -107,12 +109,19 @@ static struct shared_text *text_of(const char *words)
     return shared_text_make(&text);
 }
 
+static struct shared_text *gone_text(const char *why)
+{
+    struct strbuf text = STRBUF_INIT;
+    strbuf_addf(&text, "event: gone\ndata: {\"why\":\"%s\"}\n\n", why);
+    return shared_text_make(&text);
+}
+
 /* Whether there is a message for it: as next_message(), which takes it. */
 static bool has_message(const struct subscriber *sub)
 {
     const struct streams *s = sub->streams;
     uint64_t no = 0;
-    if (sub->now != NULL || sub->beat || sub->ended || s->http->closed) {
+    if (sub->now != NULL || sub->beat || sub->ended || sub->gone != NULL || s->http->closed) {
         return true;
     }
     if (s->status != NULL && s->status_no > sub->status_seen) {
@@ -120,6 +129,15 @@ static bool has_message(const struct subscriber *sub)
     }
     return sub->topic != NULL && (sub->wants_full || sub->topic->gone ||
                                   ring_next(&sub->topic->ring, sub->cells_seen, &no) != NULL);
+}
+
+static void leave_topic(struct subscriber *sub)
+{
+    if (sub->topic != NULL) {
+        sub->topic->n_watchers--;
+        sub->topic = NULL;
+    }
+    sub->wants_full = false;
 }
 
 /* The message of its program that comes next, borrowed; NULL: none. */
@@ -145,11 +163,12 @@ static bool next_message(struct subscriber *sub)
     struct streams *s = sub->streams;
     uint64_t cells_no = 0;
     if (sub->topic != NULL && sub->topic->gone) {
-        sub->ended = true;
-        take(sub,
-             text_of(sub->topic->damaged ? "event: gone\ndata: {\"why\":\"damaged\"}\n\n"
-                                         : "event: gone\ndata: {\"why\":\"removed\"}\n\n"),
-             0);
+        sub->gone = sub->topic->damaged ? "damaged" : "removed";
+        leave_topic(sub);
+    }
+    if (sub->gone != NULL) {
+        take(sub, gone_text(sub->gone), 0);
+        sub->gone = NULL;
         return true;
     }
     struct shared_text *cells = next_cells(sub, &cells_no);
@@ -174,19 +193,9 @@ static bool next_message(struct subscriber *sub)
     return false;
 }
 
-/* libmicrohttpd asks for up to `max` bytes. */
-static ssize_t on_read(void *cls, uint64_t pos, char *buf, size_t max)
+/* Copies what fits of the message that is being sent. */
+static size_t copy_message(struct subscriber *sub, char *buf, size_t max)
 {
-    struct subscriber *sub = cls;
-    (void)pos;
-    if (sub->streams->http->closed || (sub->now == NULL && sub->ended)) {
-        return MHD_CONTENT_READER_END_OF_STREAM;
-    }
-    if (sub->now == NULL && !next_message(sub)) {
-        sub->asleep = true;
-        MHD_suspend_connection(sub->request->connection);
-        return 0;
-    }
     const size_t n_head = strlen(sub->head);
     const bool in_head = sub->at < n_head;
     const char *from = in_head ? sub->head + sub->at : sub->now->data + (sub->at - n_head);
@@ -197,6 +206,26 @@ static ssize_t on_read(void *cls, uint64_t pos, char *buf, size_t max)
     if (sub->at == n_head + sub->now->len) {
         shared_text_unref(sub->now);
         sub->now = NULL;
+    }
+    return n;
+}
+
+/* libmicrohttpd asks for up to `max` bytes, and writes them at once: it is given everything that
+ * there is, because what costs is the number of writes. */
+static ssize_t on_read(void *cls, uint64_t pos, char *buf, size_t max)
+{
+    struct subscriber *sub = cls;
+    size_t n = 0;
+    (void)pos;
+    if (sub->streams->http->closed || (sub->now == NULL && sub->ended)) {
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    }
+    while (n < max && (sub->now != NULL || next_message(sub))) {
+        n += copy_message(sub, buf + n, max - n);
+    }
+    if (n == 0) {
+        sub->asleep = true;
+        MHD_suspend_connection(sub->request->connection);
     }
     return (ssize_t)n;
 }
@@ -219,15 +248,23 @@ static void wake(struct streams *s)
 
 /* ---- time ---- */
 
+/* However many tabs and programs there are, workers come first. */
+static uint64_t rest_ms(int64_t took_ns)
+{
+    const int64_t rest = took_ns * REST / 1000000;
+    return rest > EVERY_MS ? (uint64_t)rest : EVERY_MS;
+}
+
 static void on_due(uv_timer_t *timer)
 {
     struct streams *s = timer->data;
     s->armed = false;
     if (s->n > 0 && s->stale) {
+        const int64_t began = clock_mono_ns();
         refresh(s);
         wake(s);
         s->armed = true; /* nothing sooner than this */
-        (void)uv_timer_start(&s->due, on_due, EVERY_MS, 0);
+        (void)uv_timer_start(&s->due, on_due, rest_ms(clock_mono_ns() - began), 0);
     }
 }
 
@@ -295,17 +332,21 @@ void streams_add(struct page_request *r, const cJSON *params)
         r->ready = true;
         return;
     }
+    const char *gone = NULL;
     if (json_member(params, "program") != NULL &&
         answer_find_program(r->http->shell, params, &h, &err) != 0) {
-        reply_error(&r->reply, &err);
-        r->ready = true;
-        return;
+        if (err.code == ERR_USAGE) { /* several have the name */
+            reply_error(&r->reply, &err);
+            r->ready = true;
+            return;
+        }
+        gone = answer_is_unloaded(r->http->shell, params) ? "damaged" : "unknown";
     }
     if (json_opt_string(params, "last", &last, &err) != 0 || last == NULL) {
         last = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Last-Event-ID");
     }
     struct subscriber *sub = xcalloc(1, sizeof(*sub));
-    *sub = (struct subscriber){.streams = s, .request = r, .next = s->list};
+    *sub = (struct subscriber){.streams = s, .request = r, .next = s->list, .gone = gone};
     sub->topic = h == NULL ? NULL : find_topic(s, h);
     set_start(sub, last);
     if (sub->topic != NULL) {
@@ -370,9 +411,7 @@ void streams_remove(struct subscriber *sub)
         sub->next->previous = sub->previous;
     }
     s->n--;
-    if (sub->topic != NULL) {
-        sub->topic->n_watchers--;
-    }
+    leave_topic(sub);
     if (s->n == 0 && !s->closed) {
         (void)uv_timer_stop(&s->beat);
     }

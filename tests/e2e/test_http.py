@@ -2,6 +2,7 @@
 """The live page, asked without a browser: every route, who may look, what is shed, the stream over a daemon that is killed and comes
 back, and that nothing sealed is in any answer."""
 
+import contextlib
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import resource
 import socket
 import sqlite3
 import subprocess
+import threading
 import time
 
 import test_apparatus
@@ -151,6 +153,26 @@ def test_off(place):
     place.serve()
     page = Page(place)
     equal(page.get("/healthz", token=False).status, 200, "of serve.toml")
+
+
+def test_open(place):
+    """`preregctl open`: over ssh the tunnels to type; on a desktop the browser is given a file, and no command line has the token."""
+    serve_page(place)
+    quiet = {k: v for k, v in place.env.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION")}
+    lines = place.must(OK, "preregctl", "open", env=quiet).stdout.splitlines()
+    page = Page(place)
+    equal(lines, [f"http://127.0.0.1:{page.port}/#token={page.token}"], "where there is neither")
+    remote = place.must(OK, "preregctl", "open", env={**quiet, "SSH_CONNECTION": "10.0.0.1 1 10.0.0.2 22", "DISPLAY": ":0"}).stdout
+    host = socket.gethostname()
+    for line in (f"  ssh -N -L 8080:127.0.0.1:{page.port} {host}", f"  ssh -N -L 8080:'{page.socket}' {host}", f"  http://localhost:8080/#token={page.token}"):
+        expect(line in remote.splitlines(), f"{line!r} is not in {remote}")
+    place.write("tools/xdg-open", f"#!/bin/sh\nprintf '%s\\n' \"$@\" >'{place.path('opened')}'\n", mode=0o755)
+    place.must(OK, "preregctl", "open", env={**quiet, "DISPLAY": ":0", "PATH": f"{place.path('tools')}:{quiet['PATH']}"})
+    with open(place.path("opened"), encoding="utf-8") as f:
+        path, = f.read().splitlines()
+    with open(path, encoding="utf-8") as f:
+        expect(page.token not in path and f"url=http://127.0.0.1:{page.port}/#token={page.token}" in f.read(), "what the browser is given")
+    equal(os.stat(path).st_mode & 0o777, 0o600, f"mode of {path}")
 
 
 def test_who_may_look(place):
@@ -407,21 +429,151 @@ def hostile(place, page, program, task):
         os.unlink(os.path.join(folder, name))
 
 
+def watch_two(place, page):
+    """Two programs whose tasks wait, and a tab on each of them, once it has all cells."""
+    place.must(OK, "preregd", "submit", rogue.program(place, ["wait", "good"]))
+    bad = place.status()[0]["id"]
+    os.remove(place.path("rogue", "grid.toml.lock"))
+    place.must(OK, "preregd", "submit", rogue.program(place, ["wait", "good"], budget=0.8))
+    good = next(p["id"] for p in place.status() if p["id"] != bad)
+    for program in (bad, good):
+        place.wait_for(lambda p=program: "running" in [t["state"] for t in place.tasks(p).values()], 60, "a task runs")
+    tabs = [Stream(page, f"?program={program}") for program in (bad, good)]
+    for tab in tabs:
+        tab.until(lambda e: e["event"] == "cells", "cells")
+    return bad, good, *tabs
+
+
 def test_damaged(place):
-    """A tab that watches a program whose rows are damaged hears of that, and not that it was removed."""
+    """A program whose rows are damaged, and one that does not load: the tab on it hears why, and all that concerns the others goes on;
+    a tab on another program notices nothing."""
+    serve_page(place, "--http")
+    page = Page(place)
+    bad, good, tab, other = watch_two(place, page)
+    with sqlite3.connect(os.path.join(place.state, "preregd.db"), timeout=30) as db:
+        db.execute("INSERT INTO journal SELECT program, max(seq) + 1, '', '' FROM journal"
+                   " WHERE program = (SELECT no FROM programs WHERE id = ?)", (bad,))
+    db.close()
+    place.run("preregctl", "pause", bad)
+    equal(tab.until(lambda e: e["event"] == "gone", "gone")["data"], {"why": "damaged"}, "why it is gone")
+    is_said = lambda e: e["event"] == "status" and [u["id"] for u in e["data"]["unloaded"]] == [bad]
+    said = tab.until(is_said, "what is damaged")
+    expect("preregctl rebuild" in said["data"]["unloaded"][0]["why"], said)
+    fresh = Stream(page, f"?program={bad}")
+    equal([fresh.event()["event"], is_said(fresh.event())], ["gone", True], "a tab that comes only now")
+    equal(Stream(page, "?program=nothing").event()["data"], {"why": "unknown"}, "a program that never was")
+    for path in ("cells", "plan", "curves", "explain"):
+        answer = page.must(f"/api/{path}?program={bad}{'&task=x' if path == 'explain' else ''}", 409)
+        expect("preregctl rebuild" in answer.json()["error"]["message"], answer.body)
+    rogue.release(place)
+    heard = []
+    other.until(lambda e: heard.append(e) or any(c["task"]["state"] == "done" for c in e["data"].get("changed", [])), "the end of the task that waited")
+    expect(not any(e["event"] == "gone" or e["data"].get("full") for e in heard), "the tab on the other program was disturbed")
+    place.wait_finished(120)
+    for stream in (tab, fresh, other):
+        equal(stream.until(lambda e: e["event"] == "status" and all(p["verdict"] for p in e["data"]["programs"]), "the verdict")["event"], "status", "all go on")
+    repaired(place, page, bad, good)
+
+
+def repaired(place, page, bad, good):
+    """A tab that stays over a daemon that does not load a program hears of it, and of its repair."""
+    place.ctl("stop")
+    place.daemon.wait()
+    lock = os.path.join(place.state, "programs", bad, "grid.toml.lock")
+    place.must(OK, "preregctl", "rebuild")
+    os.rename(lock, lock + ".away")
+    serve_page(place, "--http")
+    tab = Stream(page, f"?program={bad}")
+    equal(tab.event()["data"], {"why": "damaged"}, "a program that did not load")
+    status = tab.event()["data"]
+    equal(([u["id"] for u in status["unloaded"]], [p["id"] for p in status["programs"]]), ([bad], [good]), "what is served")
+    tab.close()
+    place.ctl("stop")
+    place.daemon.wait()
+    os.rename(lock + ".away", lock)
+    serve_page(place, "--http")
+    tab = Stream(page, f"?program={bad}")
+    expect(tab.until(lambda e: e["event"] == "cells", "cells")["data"]["full"], "it is served again")
+    tab.close()
+
+
+def cells_of(stream, wanted, what, seconds=90):
+    """The stream's messages of cells until wanted(message, all so far); numbers only rise."""
+    found, last = [], 0
+
+    def take(e):
+        nonlocal last
+        if "id" in e:
+            expect(int(e["id"].rsplit("-", 1)[1]) > last, f"{e['id']} comes twice")
+            last = int(e["id"].rsplit("-", 1)[1])
+        if e["event"] != "cells":
+            return False
+        found.append((last, e["id"], e["data"]))
+        return wanted(found)
+    stream.until(take, what, seconds)
+    return found
+
+
+@contextlib.contextmanager
+def hurried(place):
+    """Progress waits up to a second for rows that it can share a commit with: here are some."""
+    going = True
+
+    def pause():
+        while going:
+            place.ctl("pause")
+            place.ctl("resume")
+    thread = threading.Thread(target=pause)
+    thread.start()
+    try:
+        yield
+    finally:
+        going = False
+        thread.join()
+
+
+def test_reconnects(place):
+    """A tab that drops and comes back gets every message once, in order; one that was away for longer than the ring remembers, of
+    another program or of another daemon gets everything again."""
     serve_page(place, "--http")
     page = Page(place)
     place.must(OK, "preregd", "submit", rogue.program(place, ["wait", "good"]))
     program = place.status()[0]["id"]
     place.wait_for(lambda: "running" in [t["state"] for t in place.tasks().values()], 60, "a task runs")
-    tab = Stream(page, f"?program={program}")
-    tab.until(lambda e: e["event"] == "cells", "cells")
-    with sqlite3.connect(os.path.join(place.state, "preregd.db"), timeout=30) as db:
-        db.execute("INSERT INTO journal SELECT program, max(seq) + 1, '', '' FROM journal")
-    db.close()
-    place.run("preregctl", "pause", program)
-    equal(tab.until(lambda e: e["event"] == "gone", "gone")["data"], {"why": "damaged"}, "why it is gone")
-    tab.close()
+    steady = Stream(page, f"?program={program}")
+    got, last = [], None
+    for turn in range(6):
+        as_query = turn % 2 == 1
+        tab = Stream(page, f"?program={program}{f'&last={last}' if as_query else ''}", last=None if as_query else last)
+        part = cells_of(tab, lambda found: len(found) == 3, "three changes")
+        tab.socket.shutdown(socket.SHUT_RDWR)
+        tab.close()
+        expect([m[2]["full"] for m in part] == [turn == 0, False, False], "only the first is whole")
+        got += part
+        last = part[-1][1]
+        time.sleep(0.4 * (turn % 3))
+    kept = cells_of(steady, lambda found: found[-1][0] >= got[-1][0], "as far as the other tab")
+    equal([m for m in kept if got[0][0] < m[0] <= got[-1][0]], got[1:], "what the tab that came and went has got")
+    with hurried(place):
+        missed = cells_of(steady, lambda found: len(found) == 70, "more changes than the ring has")
+    too_old = cells_of(Stream(page, f"?program={program}", last=last), lambda found: len(found) == 2, "everything, and a change")
+    equal([m[2]["full"] for m in too_old], [True, False], "a tab that was away for too long")
+    task = lambda data: next(c["task"]["done"] for c in data["changed"] if c["task"]["state"] == "running")
+    expect(task(too_old[0][2]) >= task(missed[-1][2]), "everything is from before")
+    kept = cells_of(steady, lambda found: found[-1][0] >= too_old[1][0], "as far as the other tab")
+    equal([m for m in kept if m[0] > too_old[0][0]], [too_old[1]], "what follows everything")
+    now = kept[-1][1]
+    epoch, no = now.rsplit("-", 1)
+    for wrong in (f"{epoch}9-{no}", f"{epoch}-{int(no) + 1000000}", f"0{epoch}-{no}", f"{epoch}--1", "x"):
+        first = cells_of(Stream(page, f"?program={program}", last=wrong), lambda found: True, "cells")
+        expect(first[0][2]["full"], f"Last-Event-ID {wrong}")
+    place.kill_daemon()
+    serve_page(place, "--http")
+    back = cells_of(Stream(page, f"?program={program}", last=now), lambda found: len(found) == 3, "everything of the next daemon, and changes")
+    equal([m[2]["full"] for m in back], [True, False, False], "a daemon that was started again")
+    expect(back[0][1].split(".")[0] != now.split(".")[0], "the same epoch")
+    again = cells_of(Stream(page, f"?program={program}", last=back[-1][1]), lambda found: len(found) == 2, "changes")
+    expect(not any(m[2]["full"] for m in again), "of the same daemon again")
     rogue.release(place)
 
 
@@ -556,4 +708,4 @@ def test_told_of(place):
 
 
 if __name__ == "__main__":
-    lab.main(test_off, test_who_may_look, test_program, test_damaged, test_shed, test_notify, test_told_of)
+    lab.main(test_off, test_open, test_who_may_look, test_program, test_damaged, test_reconnects, test_shed, test_notify, test_told_of)

@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
 """The live page in a real browser (headless Chromium) against the real daemon: one program of 1,000 cells at work, whose names are
-markup, and one with its verdict. What is wrong is collected, so that one run names everything."""
+markup, and one with its verdict. What is wrong is collected, so that one run names everything. PREREGD_PICTURES=FOLDER keeps
+pictures of all pages."""
 
 import json
 import os
+import socket
+import socketserver
+import subprocess
 import tempfile
+import threading
 import urllib.parse
 import urllib.request
 
@@ -89,6 +94,10 @@ LAYOUT = """(() => {
 })()"""
 
 
+WIDTHS = ((1280, "light"), (640, "light"), (390, "dark"), (320, "light"))  # 640: of 1280 at 200 %; 320: at 400 %
+PICTURES = os.environ.get("PREREGD_PICTURES")
+
+
 class Wrong(list):
     def __call__(self, condition, text):
         if not condition:
@@ -133,6 +142,18 @@ def check_token(browser, wrong, url):
     return base
 
 
+def check_widths(browser, wrong, address):
+    for width, scheme in WIDTHS:
+        browser.show(width, scheme)
+        browser.ask("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+        for w in browser.ask(LAYOUT) + browser.ask(CONTRAST):
+            wrong(False, f"{address}, {width} px, {scheme}: {w}")
+        if PICTURES:
+            os.makedirs(PICTURES, exist_ok=True)
+            name = "".join(c if c.isalnum() else "-" for c in urllib.parse.unquote(address)).strip("-")[:70] or "programs"
+            browser.picture(os.path.join(PICTURES, f"{name}-{width}-{scheme}.png"))
+
+
 def check_pages(browser, wrong, big, small, task):
     """Every page: nothing to complain about, wide and narrow, light and dark."""
     cell = "/".join(urllib.parse.quote(part, safe="") for part in task.rsplit("/", 1))
@@ -144,10 +165,7 @@ def check_pages(browser, wrong, big, small, task):
         browser.show(1280, "light")
         go(browser, address)
         seen(browser, wrong, f"document.querySelectorAll({json.dumps('main ' + wanted)}).length > 0", f"{address} has {wanted}")
-        for width, scheme in ((1280, "light"), (360, "dark")):
-            browser.show(width, scheme)
-            for w in browser.ask(LAYOUT) + browser.ask(CONTRAST):
-                wrong(False, f"{address}, {width} px, {scheme}: {w}")
+        check_widths(browser, wrong, address)
         for fault in browser.faults():
             wrong(False, f"{address}: {fault}")
         wrong(browser.ask("document.querySelectorAll('main img, main script').length") == 0, f"{address}: a name became markup")
@@ -238,15 +256,87 @@ def check_hidden(browser, wrong, place, url):
     seen(browser, wrong, "[...document.querySelectorAll('.matrix .s-work .word')].some(e => e.textContent === '77 %')", "a tab that is shown again catches up")
 
 
-def check_killed(browser, wrong, place):
+class Tunnel(socketserver.ThreadingTCPServer):
+    """What ssh -L does: another port of this machine leads to the page's."""
+    daemon_threads = True
+
+    def __init__(self, port):
+        self.to = port
+        super().__init__(("127.0.0.1", 0), self.Link)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    class Link(socketserver.BaseRequestHandler):
+        def handle(self):
+            with socket.create_connection(("127.0.0.1", self.server.to)) as there:
+                threading.Thread(target=self.copy, args=(there, self.request), daemon=True).start()
+                self.copy(self.request, there)
+
+        @staticmethod
+        def copy(source, target):
+            try:
+                while part := source.recv(65536):
+                    target.sendall(part)
+                target.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass
+
+
+def check_tunnel(browser, wrong, url):
+    """Through another port and under another name: the page, its session and its stream."""
+    port, token = int(url.split(":")[2].split("/")[0]), url.split("#token=")[1]
+    with Tunnel(port) as tunnel:
+        browser.call("Page.navigate", url=f"http://preregd.localhost:{tunnel.server_address[1]}/#token={token}")
+        seen(browser, wrong, "document.querySelector('.card') && document.querySelector('#link').textContent.includes('live')",
+             "the page through a tunnel")
+        browser.call("Page.navigate", url="about:blank")
+        tunnel.shutdown()
+
+
+def check_neighbour(browser, wrong, place, url):
+    """Another daemon of this machine, at another port of the same host: neither ends the other's session."""
+    place.write("neighbour/serve.toml", '[http]\nlisten = "127.0.0.1:0"\n', mode=0o600)
+    env = {**place.env, "PREREGD_STATE": place.path("neighbour")}
+    with open(place.path("neighbour.out"), "ab") as log:
+        other = subprocess.Popen([os.path.join(place.bin, "preregd"), "serve"], env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    place.wait_for(lambda: place.run("preregctl", "open", "--print", "--json", env=env).returncode == 0, 60, "the other daemon answers")
+    its = json.loads(place.must(lab.OK, "preregctl", "open", "--print", "--json", env=env).stdout)["url"]
+    base, its_base = url.split("#")[0], its.split("#")[0]
+    for address, wanted in ((url, ".card"), (its, "pre.command"), (base, ".card"), (its_base, "pre.command"), (base, ".card")):
+        browser.call("Page.navigate", url="about:blank")
+        browser.call("Page.navigate", url=address)
+        seen(browser, wrong, f"document.querySelector('main {wanted}') && document.querySelector('#link').textContent.includes('live')",
+             f"two daemons, {'with' if '#' in address else 'without'} the token of {'one' if address.startswith(base) else 'the other'}")
+    other.kill()
+    other.wait()
+
+
+def check_killed(browser, wrong, place, small):
     place.kill_daemon()
     seen(browser, wrong, "document.querySelector('.bar')?.textContent.includes('does not answer')", "a daemon that is gone is noticed")
     wrong(browser.ask("document.querySelectorAll('.matrix tbody a').length") > 0, "what was seen last is gone with the daemon")
+    check_widths(browser, wrong, "#/daemon is gone")
+    browser.show(1280, "light")
     browser.faults()  # connections that were refused
+    lock = os.path.join(place.state, "programs", small, "grid.toml.lock")
+    os.rename(lock, lock + ".away")
     place.serve()
     seen(browser, wrong, "!document.querySelector('.bar') && document.querySelector('#link').textContent.includes('live')", "the page finds the daemon again", 60)
     place.write("big/steps", "88")
     seen(browser, wrong, "[...document.querySelectorAll('.matrix .s-work .word')].some(e => e.textContent === '88 %')", "it is live again", 60)
+
+
+def check_damaged(browser, wrong, small):
+    """A program that does not load: what is damaged and what to do, and no complaint of the browser."""
+    browser.faults()
+    for address, wanted in ((f"#/program/{small}", "preregd serve"), (f"#/program/{small}/curves", "preregd serve"), ("#/", "is damaged")):
+        go(browser, address)
+        seen(browser, wrong, f"document.querySelector('main').innerText.includes('{wanted}') && document.querySelector('main').innerText.includes('grid.toml.lock')",
+             f"{address} says what is damaged and what to do")
+        check_widths(browser, wrong, f"{address} damaged")
+    seen(browser, wrong, "document.querySelector('#link').textContent.includes('live')", "the page is live beside a damaged program")
+    for fault in browser.faults():
+        wrong(False, f"a damaged program: {fault}")
+    browser.show(1280, "light")
 
 
 def test_page(place):
@@ -274,7 +364,10 @@ def test_page(place):
             check_matrix(browser, wrong, ids["big"])
             check_live(browser, wrong, place, ids["big"])
             check_hidden(browser, wrong, place, url)
-            check_killed(browser, wrong, place)
+            check_killed(browser, wrong, place, ids["rogue"])
+            check_damaged(browser, wrong, ids["rogue"])
+            check_tunnel(browser, wrong, url)
+            check_neighbour(browser, wrong, place, url)
         finally:
             browser.close()
     place.write("big/released", "")

@@ -41,15 +41,17 @@ export class CurvesPage {
     return list.find((m) => !m.sealed && m.metric.includes("loss")) ?? list.find((m) => !m.sealed) ?? list[0];
   }
 
-  fetch(m) {
+  fetch(m, every) {
     const cells = this.cells.size > 0 ? 1 : 0;
     const key = `${m.stage} ${m.metric} ${cells}`;
     if (this.curves === null || this.curves.key !== key) {
       const before = this.curves?.key.startsWith(`${m.stage} ${m.metric} `) ? this.curves.value : null;
-      this.curves = new Fetched(this.ctx, () => this.ctx.live.json("/api/curves", { program: this.program, stage: m.stage, metric: m.metric, points: 400, ...(cells ? { cells } : {}) }), EVERY_MS);
+      this.curves = new Fetched(this.ctx, () => this.ctx.live.json("/api/curves", { program: this.program, stage: m.stage, metric: m.metric, points: 400, ...(cells ? { cells } : {}) }));
       this.curves.key = key;
       this.curves.value = before;
     }
+    if (this.curves.every > 0 && every === 0) this.curves.at = 0; // for what was added since the last time
+    this.curves.every = every;
     this.curves.refresh();
     return this.curves;
   }
@@ -66,7 +68,7 @@ export class CurvesPage {
     const choice = this.choice(list, m);
     if (m === null) return [head, choice, notice("warn", "No worker has reported points of ", code(this.metric ?? "?"), " in the stage ", code(this.stage ?? "?"), " yet. Above is what there is.")];
     if (m.sealed) return [head, choice, el("div", { "data-key": "sealed" }, sealedNotice("Curves of this stage"))];
-    const curves = this.fetch(m);
+    const curves = this.fetch(m, p.verdict ? 0 : EVERY_MS); // nothing is added after the verdict
     if (curves.sealed) return [head, choice, el("div", { "data-key": "sealed" }, sealedNotice("Curves of this stage"))];
     if (curves.value === null) return [head, choice, el("p.quiet", { "data-key": "first" }, curves.error?.message ?? "Reading points …")];
     return [head, choice, el("div", { "data-own": "plot" }), el("div", { "data-own": "readout" }),

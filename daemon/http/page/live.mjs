@@ -28,8 +28,7 @@ export class Live {
     this.heard = null; // when anything came last
     this.status = null;
     this.grid = null; // of the program that is watched: {program, stages, cells: [{name, tasks}], version}
-    this.removed = null; // why the program that is watched is gone: "removed", "damaged"
-    this.absent = false; // it is not among the programs: only the summaries are asked for until it is
+    this.removed = null; // why the program that is watched is not served: "removed", "damaged", "unknown"; its stream has only summaries
     this.program = null;
     this.onchange = () => {};
     this.source = null;
@@ -71,7 +70,6 @@ export class Live {
     this.program = program;
     this.grid = null;
     this.removed = null;
-    this.absent = false;
     this.last = null;
     if (this.state !== "refused") this.open();
   }
@@ -84,8 +82,8 @@ export class Live {
     }
     if (this.state === "hidden" || this.state === "refused") this.enter("connecting");
     const params = new URLSearchParams();
-    if (this.program !== null && !this.absent) params.set("program", this.program);
-    if (this.last !== null && !this.absent) params.set("last", this.last);
+    if (this.program !== null) params.set("program", this.program);
+    if (this.last !== null) params.set("last", this.last);
     const source = new EventSource(`/api/stream?${params}`);
     this.source = source;
     const hear = (event, take) => {
@@ -100,16 +98,21 @@ export class Live {
     source.onopen = () => hear({}, null);
     source.addEventListener("status", (event) => hear(event, (data) => this.takeStatus(data)));
     source.addEventListener("cells", (event) => hear(event, (data) => this.takeCells(data)));
-    source.addEventListener("gone", (event) => hear(event, (data) => (this.removed = data.why)));
+    source.addEventListener("gone", (event) => hear(event, (data) => this.takeGone(data)));
     source.onerror = () => this.source === source && this.lose();
   }
 
   takeStatus(data) {
     this.status = data;
-    if (!this.absent || this.summary(this.program) === null) return;
-    this.absent = false;
-    this.removed = null;
+    if (this.removed === null || this.summary(this.program) === null) return;
+    this.removed = null; // it is back
     this.open();
+  }
+
+  takeGone(data) {
+    this.removed = data.why;
+    this.grid = null;
+    this.last = null;
   }
 
   takeCells(data) {
@@ -129,7 +132,6 @@ export class Live {
     this.timer = setTimeout(async () => {
       try {
         this.takeStatus(await (await fetchChecked("/api/status")).json());
-        this.absent = this.program !== null && this.summary(this.program) === null;
         this.open();
       } catch (error) {
         if (error.status === 401) this.refuse();

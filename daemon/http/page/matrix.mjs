@@ -14,6 +14,8 @@ export class Matrix {
     this.text = "";
     this.grid = null;
     this.seen = "";
+    this.headed = ""; // what the head says
+    this.height = 0; // of the view, when rows were laid last
     this.rows = []; // indices of the cells that are shown
     this.drawn = new Map(); // row -> its <tr>
     this.active = [0, 0]; // row, column; column 0 is the name
@@ -32,7 +34,7 @@ export class Matrix {
     this.root = el("div", null, this.view, this.none);
     this.view.addEventListener("scroll", () => this.lay(), { passive: true });
     this.view.addEventListener("focusin", (event) => this.note(event.target));
-    new ResizeObserver(() => this.lay()).observe(this.view);
+    new ResizeObserver(() => this.view.clientHeight !== this.height && this.lay()).observe(this.view);
   }
 
   filter({ state = this.state, text = this.text }) {
@@ -46,7 +48,11 @@ export class Matrix {
   show(grid) {
     const seen = `${grid.program} ${grid.version}`;
     if (this.grid === grid && this.seen === seen) return;
-    this.grid = grid;
+    if (this.grid !== grid) {
+      this.grid = grid;
+      this.factors = factorsOf(grid.cells);
+      if (this.pattern?.childElementCount !== grid.stages.length + 1) this.pattern = rowPattern(grid.stages.length);
+    }
     this.seen = seen;
     this.take();
   }
@@ -55,11 +61,10 @@ export class Matrix {
     const words = this.text.toLowerCase().split(/[\s,]+/).filter(Boolean);
     const { cells } = this.grid;
     this.rows = [];
+    const fits = (name) => words.length === 0 || words.every((w) => name.toLowerCase().includes(w));
     for (let i = 0; i < cells.length; i++) {
-      const name = cells[i].name.toLowerCase();
-      if (words.every((w) => name.includes(w)) && (this.state === null || cells[i].tasks.some((t) => t?.state === this.state))) this.rows.push(i);
+      if (fits(cells[i].name) && (this.state === null || cells[i].tasks.some((t) => t?.state === this.state))) this.rows.push(i);
     }
-    this.factors = factorsOf(cells);
     this.drawHead();
     this.view.classList.toggle("tall", this.rows.length > WHOLE);
     this.view.hidden = this.rows.length === 0;
@@ -80,6 +85,9 @@ export class Matrix {
       for (const cell of cells) n[cell.tasks[s]?.state] = (n[cell.tasks[s]?.state] ?? 0) + 1;
       return n;
     });
+    const headed = JSON.stringify([named, stages, cells.length, bars]);
+    if (this.headed === headed) return;
+    this.headed = headed;
     this.head.replaceChildren(el("th.name", { scope: "col", title: named }, named), ...stages.map((stage, s) => el("th", { scope: "col", title: stage },
       el("span.stage", null, stage), el("span.sub", null, `${count(bars[s].done ?? 0)} / ${count(cells.length)}`),
       el("span.statebar", { "aria-hidden": "true" }, Object.keys(STATES).filter((k) => bars[s][k]).map((k) => el(`span.s-${stateOf(k).tone}`, { style: { flexGrow: bars[s][k] } })))))) ;
@@ -92,7 +100,8 @@ export class Matrix {
     const started = performance.now();
     const tall = this.rows.length > WHOLE;
     const first = tall ? Math.max(0, Math.floor(this.view.scrollTop / ROW) - BEYOND) : 0;
-    const last = tall ? Math.min(this.rows.length, first + Math.ceil((this.view.clientHeight || 640) / ROW) + 2 * BEYOND) : this.rows.length;
+    this.height = this.view.clientHeight;
+    const last = tall ? Math.min(this.rows.length, first + Math.ceil((this.height || 640) / ROW) + 2 * BEYOND) : this.rows.length;
     for (const [row, tr] of this.drawn) {
       if (row >= first && row < last) continue;
       if (tr.contains(document.activeElement)) this.view.focus({ preventScroll: true });
@@ -104,7 +113,12 @@ export class Matrix {
     let before = this.above;
     for (let row = first; row < last; row++) {
       let tr = this.drawn.get(row);
-      if (tr === undefined) this.drawn.set(row, (tr = el("tr")));
+      if (tr === undefined || tr.pattern !== this.pattern) {
+        tr?.remove();
+        tr = this.pattern.cloneNode(true);
+        tr.pattern = this.pattern;
+        this.drawn.set(row, tr);
+      }
       if (before.nextSibling !== tr) before.after(tr);
       this.drawRow(tr, row);
       before = tr;
@@ -121,10 +135,7 @@ export class Matrix {
   drawRow(tr, row) {
     const { stages, cells } = this.grid;
     const cell = cells[this.rows[row]];
-    if (tr.childElementCount !== stages.length + 1) {
-      tr.replaceChildren(el("th.name", { scope: "row" }, el("a")), ...stages.map(() => el("td", null, el("a", null, el("span.mark", { "aria-hidden": "true" }), el("span.word"), el("span.fill")))));
-    }
-    tr.setAttribute("aria-rowindex", row + 2);
+    if (tr.row !== row) tr.setAttribute("aria-rowindex", (tr.row = row) + 2);
     const name = tr.firstChild.firstChild;
     if (name.dataset.cell !== cell.name) {
       name.dataset.cell = cell.name;
@@ -161,15 +172,17 @@ export class Matrix {
 
   reach(a, row, column) {
     a.at = [row, column];
-    a.tabIndex = row === this.active[0] && column === this.active[1] ? 0 : -1;
+    const index = row === this.active[0] && column === this.active[1] ? 0 : -1;
+    if (a.reached !== index) a.tabIndex = a.reached = index;
   }
 
   note(target) {
     if (!target.at) return;
     const [row, column] = this.active;
-    this.drawn.get(row)?.children[column]?.firstChild?.setAttribute("tabindex", "-1");
+    const before = this.drawn.get(row)?.children[column]?.firstChild;
     this.active = [...target.at];
-    target.tabIndex = 0;
+    if (before) this.reach(before, row, column);
+    this.reach(target, ...this.active);
   }
 
   press(event) {
@@ -197,6 +210,12 @@ export class Matrix {
     this.lay();
     this.drawn.get(row)?.children[column]?.firstChild?.focus({ preventScroll: this.rows.length > WHOLE });
   }
+}
+
+/** An empty row, of which every row is a copy. */
+function rowPattern(nStages) {
+  const task = () => el("td", null, el("a", null, el("span.mark", { "aria-hidden": "true" }), el("span.word"), el("span.fill")));
+  return el("tr", null, el("th.name", { scope: "row" }, el("a")), Array.from({ length: nStages }, task));
 }
 
 /** The factors' names, when every cell is made of the same ones in the same order; else null. */

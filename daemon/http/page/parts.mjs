@@ -53,20 +53,29 @@ export function notices(p) {
 
 export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
+/** Instead of a program that the daemon does not serve: why, and what to do. */
 export function missing(id, live) {
+  const all = el("p", null, el("a", { href: "#/" }, "All programs"));
   const damaged = live.status.unloaded.find((u) => u.id === id);
-  if (damaged || live.removed === "damaged") {
-    return [el("h1", null, "This program is not served"), notice("bad", el("b", null, "It is damaged, not removed. "), damaged?.why ?? "The daemon's log says what does not fit."),
-      el("p", null, "Its folder is as it was; ", code("preregctl status"), " says the same. ", el("a", { href: "#/" }, "All programs"))];
-  }
-  if (live.removed) return [el("h1", null, "This program was removed"), el("p", null, el("a", { href: "#/" }, "All programs"))];
-  return [el("h1", null, "No such program"), el("p", null, "The daemon knows no program ", code(id), ". ", el("a", { href: "#/" }, "All programs"))];
+  if (damaged || live.removed === "damaged") return [el("h1", null, "This program is damaged"), el("p.sub", null, code(id)), ...damage(damaged?.why), all];
+  if (live.removed === "removed") return [el("h1", null, "This program was removed"), all];
+  return [el("h1", null, "No such program"), el("p", null, "The daemon knows no program ", code(id), "."), all];
 }
 
-/** Something that is fetched: once, or again while `every` ms have passed. value, error and whether it is sealed. */
+function damage(why) {
+  const commands = ["preregctl stop", why?.includes("preregctl rebuild") ? "preregctl rebuild" : null, "preregd serve --http"];
+  return [notice("bad", el("b", null, "The daemon does not serve it. "), why ? capital(`${why}.`) : "The daemon's log says why."),
+    el("p", null, "None of its tasks is started. Attempts that already run go on, and its folder stays as it is. Other programs are not affected."),
+    el("p", null, commands[1] ? "To repair it:" : "To repair it, correct what is named above, then restart the daemon:"), el("pre.command", null, commands.filter(Boolean).join("\n"))];
+}
+
+const REST = 20; // times what an answer took: a tab asks for at most a 20th of the time
+const AGAIN_MS = 1000; // after a failure that may pass
+
+/** Something that is fetched: once, or again when `every` ms have passed. value, error and whether it is sealed. */
 export class Fetched {
   constructor(ctx, ask, every = 0) {
-    Object.assign(this, { ctx, ask, every, value: null, error: null, busy: false, at: 0, turn: 0 });
+    Object.assign(this, { ctx, ask, every, value: null, error: null, busy: false, at: 0, took: 0, turn: 0 });
   }
 
   /** Something else is asked for from now on: what is under way is dropped. */
@@ -78,11 +87,18 @@ export class Fetched {
     return this.error?.name === "sealed";
   }
 
+  /** How long after the last question the next one may be asked. */
+  get rest() {
+    if (this.error !== null && !(this.error.status < 500)) return AGAIN_MS;
+    return this.every === 0 ? Infinity : Math.max(this.every, REST * this.took);
+  }
+
   async refresh(force = false) {
     if (this.busy || this.ctx.live.state === "gone" || document.hidden) return;
-    if (!force && this.at > 0 && (this.every === 0 || Date.now() - this.at < this.every)) return;
+    const began = Date.now();
+    if (!force && this.at > 0 && began - this.at < this.rest) return;
     this.busy = true;
-    this.at = Date.now();
+    this.at = began;
     const turn = this.turn;
     try {
       const value = await this.ask();
@@ -92,9 +108,9 @@ export class Fetched {
     } catch (error) {
       if (turn !== this.turn) return;
       this.error = error;
-      if (!(error.status < 500)) this.at = Date.now() - this.every + 1000;
     }
     this.busy = false;
+    this.took = Date.now() - began;
     this.ctx.redraw();
   }
 }

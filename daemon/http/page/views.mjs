@@ -1,6 +1,6 @@
 // Which page an address means, and the pages that are mostly words: programs, machine, plan, verdict.
 import { code, el, facts, figures, notice, table } from "/dom.mjs";
-import { cut, Fetched, missing, notices, programHead, sealedNotice, stateBar, to } from "/parts.mjs";
+import { capital, cut, Fetched, missing, notices, programHead, sealedNotice, stateBar, to } from "/parts.mjs";
 import { bytes, count, duration, number, pauseWords, plural, programState, time } from "/words.mjs";
 import { ProgramPage } from "/program.mjs";
 import { CurvesPage } from "/curves.mjs";
@@ -55,7 +55,7 @@ class ProgramsPage {
       el("div.title", { "data-key": "title" }, el("h1", null, "Programs")),
       el("p.sub", { "data-key": "sub" }, `${plural(programs.length, "program")}, ${busy === 0 ? "none at work" : `${count(busy)} without a verdict`} · `,
         `${count(daemon.slots.used)} of ${plural(daemon.slots.total, "slot")} taken${daemon.queued ? ` · ${count(daemon.queued)} in Slurm` : ""}`),
-      unloaded.map((u) => el("p.notice.bad", { "data-key": `unloaded-${u.id}` }, el("b", null, `${u.id} did not load. `), u.why)),
+      unloaded.map((u) => el("p.notice.bad", { "data-key": `unloaded-${u.id}` }, el("b", null, el("a", { href: to("program", u.id) }, u.id), " is damaged and not served. "), capital(`${u.why}.`))),
       el("ul.programs", { "data-key": "list" }, programs.map((p) => this.card(p))),
     ];
   }
