@@ -17,7 +17,9 @@
 #include "daemon/http/curve_groups.h"
 #include "truthtable/evidence/curve_events.h"
 
-#define POINTS      400
+#define POINTS      400 /* of an arm, and of all arms together at most POINTS_ALL */
+#define POINTS_ALL  20000
+#define POINTS_FEW  100 /* but of an arm at least these */
 #define METRICS_MAX ((size_t)64)
 #define NAMED_TASKS ((size_t)3) /* with points, of a stage: their names are the stage's */
 /* Points of all cells together, while each has KEPT_CELL; beyond its share a cell is thinned. */
@@ -25,6 +27,10 @@
 #define KEPT_CELL ((size_t)1024)
 
 struct curves_question {
+    char *text;       /* what is asked, for kept.h */
+    uint64_t version; /* of the program */
+    bool final;
+    int64_t began_ns;
     char *folder;  /* of the program */
     char **stages; /* one, or all for a list */
     bool *sealed;
@@ -67,6 +73,7 @@ static void free_question(void *question)
     free(q->arms);
     free(q->folder);
     free(q->metric);
+    free(q->text);
     free(q);
 }
 
@@ -247,13 +254,49 @@ static int find_stage(const struct hosted *h, const cJSON *params, size_t *stage
     return 0;
 }
 
+static void keep(struct page_job *j)
+{
+    const struct curves_question *q = j->question;
+    kept_add(&j->http->kept,
+             &(struct kept_new){.question = q->text,
+                                .bytes = j->reply.body.buf,
+                                .len = j->reply.body.len,
+                                .version = q->version,
+                                .final = q->final,
+                                .began_ns = q->began_ns},
+             clock_mono_ns());
+}
+
+/* From what is kept, or by a job that reads the points. */
+static void answer(struct page_request *r, const struct hosted *h, struct curves_question *q)
+{
+    struct http *http = r->http;
+    q->began_ns = clock_mono_ns();
+    q->version = h->version;
+    q->final = h->status.verdict;
+    q->text = xasprintf("%u %zu %d %s\n%s", h->no, q->n_points, q->with_cells,
+                        q->metric == NULL ? "" : q->stages[0], q->metric == NULL ? "" : q->metric);
+    const struct kept_answer *kept = kept_find(&http->kept, q->text, q->version, q->began_ns);
+    if (kept != NULL) {
+        strbuf_add(&r->reply.body, kept->bytes, kept->len);
+        r->ready = true;
+        free_question(q);
+        return;
+    }
+    struct page_job *j = page_job_new(q->metric == NULL ? list_read : curves_read);
+    j->question = q;
+    j->free_question = free_question;
+    j->keep = keep;
+    page_job_start(r, j);
+}
+
 void curves_serve(struct page_request *r, const cJSON *params)
 {
     struct hosted *h = NULL;
     struct err err;
     size_t stage = INDEX_NONE;
     const char *metric = NULL;
-    int64_t points = POINTS;
+    int64_t points = 0;
     int64_t with_cells = 0;
     int rc = answer_find_program(r->http->shell, params, &h, &err);
     rc = rc == 0 ? find_stage(h, params, &stage, &metric, &err) : rc;
@@ -270,12 +313,13 @@ void curves_serve(struct page_request *r, const cJSON *params)
         r->ready = true;
         return;
     }
-    struct page_job *j = page_job_new(metric == NULL ? list_read : curves_read);
     struct curves_question *q = ask(h, stage);
+    const size_t fair = POINTS_ALL / (q->n_arms + 1);
     q->metric = metric == NULL ? NULL : xstrdup(metric);
-    q->n_points = (size_t)points;
+    q->n_points = points > 0          ? (size_t)points
+                  : fair > POINTS     ? POINTS
+                  : fair < POINTS_FEW ? POINTS_FEW
+                                      : fair;
     q->with_cells = with_cells == 1;
-    j->question = q;
-    j->free_question = free_question;
-    page_job_start(r, j);
+    answer(r, h, q);
 }

@@ -31,6 +31,7 @@ struct page_job {
     bool sealed;    /* of events and names of files: what may be a score is left out */
     void *question; /* what else `read` is about */
     void (*free_question)(void *question); /* NULL: there is none */
+    void (*keep)(struct page_job *j);      /* on the loop, of one that succeeded; NULL: nothing */
     struct reply reply;
     int rc;
     struct err err;

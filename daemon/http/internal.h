@@ -17,6 +17,7 @@
 
 #include "daemon/http/guard.h"
 #include "daemon/http/http.h"
+#include "daemon/http/kept.h"
 #include "daemon/rpc/listener.h"
 
 #define HTTP_LINKS_MAX     128
@@ -102,6 +103,7 @@ struct http {
     uint64_t last_id;
     unsigned n_jobs;
     struct streams *streams;
+    struct kept kept; /* answers of curves.c */
     uint64_t n_shed;
 };
 

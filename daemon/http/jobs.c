@@ -35,6 +35,9 @@ static void on_done(struct job *job)
     struct http *h = j->http;
     struct page_request *r = h->closed ? NULL : http_find(h, j->id);
     h->n_jobs--;
+    if (!h->closed && j->rc == 0 && j->keep != NULL && j->reply.body.len > 0) {
+        j->keep(j);
+    }
     if (r != NULL && r->waiting) {
         if (j->rc != 0) {
             reply_error(&r->reply, &j->err);

@@ -330,6 +330,7 @@ void http_free(struct http *h)
     if (h != NULL) {
         assert(h->links == NULL && h->requests == NULL);
         streams_free(h->streams);
+        kept_release(&h->kept);
         listener_release(&h->local);
         http_free(h->older);
         free(h);

@@ -404,6 +404,14 @@ def ended(place, page, program, names):
         expect(set(answer.json()["error"]) == {"code", "message"}, answer.body)
     first = page.must("/")
     expect(page.get("/", If_None_Match=first.headers["etag"]).status == 304, "ETag")
+    asked = f"/api/curves?program={program}&stage=train&metric=loss"
+    curves = page.must(asked).body
+    for folder in os.listdir(os.path.join(place.program_folder(), "cells")):
+        os.rename(os.path.join(place.program_folder(), "cells", folder), os.path.join(place.program_folder(), "cells", f"{folder}.away"))
+    equal(page.must(asked).body, curves, "curves after the verdict are not read again")
+    equal(page.must(f"{asked}&points=50").json()["arms"], [], "other points are")
+    for folder in os.listdir(os.path.join(place.program_folder(), "cells")):
+        os.rename(os.path.join(place.program_folder(), "cells", folder), os.path.join(place.program_folder(), "cells", folder.removesuffix(".away")))
     hostile(place, page, program, names[0])
 
 

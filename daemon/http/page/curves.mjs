@@ -46,7 +46,7 @@ export class CurvesPage {
     const key = `${m.stage} ${m.metric} ${cells}`;
     if (this.curves === null || this.curves.key !== key) {
       const before = this.curves?.key.startsWith(`${m.stage} ${m.metric} `) ? this.curves.value : null;
-      this.curves = new Fetched(this.ctx, () => this.ctx.live.json("/api/curves", { program: this.program, stage: m.stage, metric: m.metric, points: 400, ...(cells ? { cells } : {}) }));
+      this.curves = new Fetched(this.ctx, () => this.ctx.live.json("/api/curves", { program: this.program, stage: m.stage, metric: m.metric, ...(cells ? { cells } : {}) }));
       this.curves.key = key;
       this.curves.value = before;
     }
@@ -73,7 +73,7 @@ export class CurvesPage {
     if (curves.value === null) return [head, choice, el("p.quiet", { "data-key": "first" }, curves.error?.message ?? "Reading points …")];
     return [head, choice, el("div", { "data-own": "plot" }), el("div", { "data-own": "readout" }),
       el("p.sub", { "data-key": "how" }, "Line: mean of the cells of an arm; band (up to eight arms): their least and greatest. Drag to zoom, double-click to see all; with the keyboard ← → read, + − 0 zoom."),
-      this.legend(curves.value, m)];
+      el("section", { "data-key": "arms" }, el("h2", null, "Arms"), el("div", { "data-own": "arms" }))];
   }
 
   choice(list, m) {
@@ -96,7 +96,9 @@ export class CurvesPage {
     const under = main.querySelector("[data-own=readout]");
     if (under.firstChild !== this.readout) under.replaceChildren(this.readout);
     const drawn = `${[...this.hidden].join("\n")}|${[...this.cells].join("\n")}`;
-    if (this.shown === value && this.drawn === drawn) return;
+    const legend = main.querySelector("[data-own=arms]");
+    if (this.shown === value && this.drawn === drawn && legend.firstChild !== null) return;
+    draw(legend, this.legend(value));
     this.shown = value;
     this.drawn = drawn;
     const arms = value.arms.map((arm, i) => ({ name: arm.name, look: look(i), points: arm.points, thin: false }));
@@ -106,9 +108,9 @@ export class CurvesPage {
     this.plot.show(open, { x: value.x ?? "step", title: `${value.stage} ${value.metric}`, desc: arms.map((a) => `${a.name}: ${a.points.length ? `last ${number(a.points.at(-1)[1])} at ${number(a.points.at(-1)[0])}` : "no point"}`).slice(0, 12).join("; ") });
   }
 
-  legend(value, m) {
+  legend(value) {
     const last = (arm) => arm.points.at(-1) ?? [null, null, null, null, null];
-    return el("section", { "data-key": "arms" }, el("h2", null, "Arms"), table(`${m.stage} ${m.metric}, last point of each arm`,
+    return table(`${value.stage} ${value.metric}, last point of each arm`,
       [{ title: "arm" }, { title: "shown" }, ...["step", "mean", "least", "greatest", "cells"].map((title) => ({ title, kind: "num" }))],
       value.arms.map((arm, i) => {
         const [step, mean, low, high, n] = last(arm);
@@ -116,7 +118,7 @@ export class CurvesPage {
         const box = (words, checked, change) => el("label.box", null, el("input", { type: "checkbox", checked, onchange: (event) => change(event.target.checked) }), ` ${words}`);
         return [[swatch(i), arm.name], [box("mean", !this.hidden.has(arm.name), (on) => set(this.hidden, !on)), box("cells", this.cells.has(arm.name), (on) => set(this.cells, on))],
           number(step), number(mean), number(low), number(high), n === null ? "–" : `${count(n)} of ${count(arm.n_cells)}`];
-      }), { wide: true }));
+      }), { wide: true });
   }
 
   read(x, said) {

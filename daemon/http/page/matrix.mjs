@@ -173,7 +173,7 @@ export class Matrix {
   reach(a, row, column) {
     a.at = [row, column];
     const index = row === this.active[0] && column === this.active[1] ? 0 : -1;
-    if (a.reached !== index) a.tabIndex = a.reached = index;
+    if ((a.reached ?? -1) !== index) a.tabIndex = a.reached = index;
   }
 
   note(target) {
@@ -214,17 +214,16 @@ export class Matrix {
 
 /** An empty row, of which every row is a copy. */
 function rowPattern(nStages) {
-  const task = () => el("td", null, el("a", null, el("span.mark", { "aria-hidden": "true" }), el("span.word"), el("span.fill")));
-  return el("tr", null, el("th.name", { scope: "row" }, el("a")), Array.from({ length: nStages }, task));
+  const task = () => el("td", null, el("a", { tabindex: "-1" }, el("span.mark", { "aria-hidden": "true" }), el("span.word"), el("span.fill")));
+  return el("tr", null, el("th.name", { scope: "row" }, el("a", { tabindex: "-1" })), Array.from({ length: nStages }, task));
 }
 
 /** The factors' names, when every cell is made of the same ones in the same order; else null. */
 function factorsOf(cells) {
-  const names = (name) => name.split(",").map((part) => (part.includes("=") ? part.slice(0, part.indexOf("=")) : ""));
   if (cells.length === 0) return null;
-  const first = names(cells[0].name);
-  const key = first.join(",");
-  return first.every(Boolean) && cells.every((c) => names(c.name).join(",") === key) ? first : null;
+  const factors = cells[0].name.split(",").map((part) => part.slice(0, Math.max(0, part.indexOf("="))));
+  const fits = (parts) => parts.length === factors.length && factors.every((f, i) => f !== "" && parts[i].startsWith(`${f}=`));
+  return cells.every((c) => fits(c.name.split(","))) ? factors : null;
 }
 
 function describe(task, word, share) {

@@ -5,6 +5,7 @@ import { number } from "/words.mjs";
 
 const BANDS = 8; // with more arms bands only hide the lines
 const MARGIN = { top: 12, right: 14, bottom: 40, left: 58 };
+const FINE = 10; // lines are in tenths of a pixel: whole numbers are written faster
 
 export class Plot {
   /** read(x, said): the cursor is at the step x, or null; said: by the keyboard, so that it is to be spoken. */
@@ -72,12 +73,13 @@ export class Plot {
     let low = Infinity;
     let high = -Infinity;
     for (const { points } of this.lines) {
-      for (const [x, y, down = y, up = y] of points) {
-        if (x < this.x[0] || x > this.x[1]) continue;
-        for (const v of [y, down, up]) {
+      for (const p of points) {
+        if (p[0] < this.x[0] || p[0] > this.x[1]) continue;
+        for (let i = 1; i < 4 && i < p.length; i++) {
+          const v = p[i];
           if (!Number.isFinite(v) || (this.log.y && v <= 0)) continue;
-          low = Math.min(low, v);
-          high = Math.max(high, v);
+          if (v < low) low = v;
+          if (v > high) high = v;
         }
       }
     }
@@ -131,7 +133,7 @@ export class Plot {
     const clip = svg("clipPath", { id: "plot-clip" }, svg("rect", { x: MARGIN.left, y: MARGIN.top - 4, width: w - MARGIN.left - MARGIN.right, height: h - MARGIN.top - MARGIN.bottom + 8 }));
     this.over = svg("g.over");
     this.canvas.replaceChildren(svg("title", null, this.words?.title ?? ""), svg("desc", null, this.words?.desc ?? ""), svg("defs", null, clip),
-      ...axes, svg("g", { "clip-path": "url(#plot-clip)" }, bands, curves), this.over);
+      ...axes, svg("g", { "clip-path": "url(#plot-clip)" }, svg("g.fine", { transform: `scale(${1 / FINE})` }, bands, curves)), this.over);
     this.point(this.cursor);
     this.took = performance.now() - started;
   }
@@ -141,7 +143,8 @@ export class Plot {
     const kept = [];
     let last = -Infinity;
     for (let i = 0; i < points.length; i++) {
-      const [x, y] = points[i];
+      const x = points[i][0];
+      const y = points[i][1];
       if (!Number.isFinite(y) || (this.log.y && y <= 0) || (this.log.x && x <= 0)) continue;
       const outside = (points[i + 1] !== undefined && points[i + 1][0] < this.x[0]) || (i > 0 && points[i - 1][0] > this.x[1]);
       if (outside) continue;
@@ -154,14 +157,16 @@ export class Plot {
   }
 
   path(points) {
-    return this.visible(points).map(([px, p], i) => `${i === 0 ? "M" : "L"}${px.toFixed(1)} ${this.atY(p[1]).toFixed(1)}`).join("");
+    let text = "";
+    for (const [px, p] of this.visible(points)) text += `${text === "" ? "M" : "L"}${fine(px)} ${fine(this.atY(p[1]))}`;
+    return text;
   }
 
   band(points) {
     const inside = this.visible(points).filter(([, p]) => Number.isFinite(p[2]) && Number.isFinite(p[3]) && (!this.log.y || p[2] > 0));
     if (inside.length < 2 || inside.every(([, p]) => p[2] === p[3])) return "";
-    const up = inside.map(([px, p]) => `${px.toFixed(1)} ${this.atY(p[3]).toFixed(1)}`);
-    const down = inside.map(([px, p]) => `${px.toFixed(1)} ${this.atY(p[2]).toFixed(1)}`).reverse();
+    const up = inside.map(([px, p]) => `${fine(px)} ${fine(this.atY(p[3]))}`);
+    const down = inside.map(([px, p]) => `${fine(px)} ${fine(this.atY(p[2]))}`).reverse();
     return `M${up.join("L")}L${down.join("L")}Z`;
   }
 
@@ -236,6 +241,8 @@ export class Plot {
     keys[event.key]();
   }
 }
+
+const fine = (px) => Math.round(px * FINE);
 
 /** The point that is nearest to x, by halving; null: there is none. */
 export function nearest(points, x) {

@@ -1,9 +1,11 @@
-/* The stream's ring and the groups of curves. */
+/* The stream's ring, kept answers and the groups of curves. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json/json.h"
+#include "base/xalloc.h"
 #include "daemon/http/curve_groups.h"
+#include "daemon/http/kept.h"
 #include "daemon/http/ring.h"
 #include "tests/unit/check.h"
 
@@ -107,9 +109,55 @@ static void test_thin(void **state)
     curve_points_release(&c);
 }
 
+static const char *found(const struct kept *k, const char *question, uint64_t version, int64_t now)
+{
+    const struct kept_answer *a = kept_find(k, question, version, now);
+    return a == NULL ? NULL : a->bytes;
+}
+
+static void add_kept(struct kept *k, const char *question, const char *bytes, bool final)
+{
+    const struct kept_new made = {.question = question,
+                                  .bytes = bytes,
+                                  .len = strlen(bytes) + 1,
+                                  .version = 7,
+                                  .final = final,
+                                  .began_ns = 100};
+    kept_add(k, &made, 110);
+}
+
+/* While the program runs, 20 times as long as it took; afterwards until it changes; the newest. */
+static void test_kept(void **state)
+{
+    (void)state;
+    struct kept k = {.next = 0};
+    assert_null(found(&k, "a", 7, 0));
+    add_kept(&k, "a", "old", false);
+    add_kept(&k, "a", "new", false);
+    assert_string_equal(found(&k, "a", 8, 309), "new");
+    assert_null(found(&k, "a", 7, 310));
+    assert_null(found(&k, "b", 7, 110));
+    add_kept(&k, "a", "last", true);
+    assert_string_equal(found(&k, "a", 7, INT64_MAX), "last");
+    assert_null(found(&k, "a", 8, 110));
+    add_kept(&k, "b", "b", true);
+    add_kept(&k, "c", "c", true);
+    add_kept(&k, "d", "d", true);
+    assert_string_equal(found(&k, "a", 7, 0), "last");
+    add_kept(&k, "e", "e", true);
+    assert_null(found(&k, "a", 7, 0));
+    assert_string_equal(found(&k, "b", 7, 0), "b");
+    char *large = xcalloc(KEPT_BYTES_MAX + 1, 1);
+    const struct kept_new made = {.question = "f", .bytes = large, .len = KEPT_BYTES_MAX + 1};
+    kept_add(&k, &made, 1);
+    assert_null(found(&k, "f", 0, 0));
+    free(large);
+    kept_release(&k);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ring), cmocka_unit_test(test_groups),
-                                       cmocka_unit_test(test_thin)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ring), cmocka_unit_test(test_kept),
+                                       cmocka_unit_test(test_groups), cmocka_unit_test(test_thin)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
