@@ -34,7 +34,7 @@ export function notices(p) {
     list.push(notice("warn", el("b", null, `${capital(pauseWords(p.paused_by))}. `), p.paused_why ? `${capital(p.paused_why)}. ` : "", sentence, command ? [" ", code(command)] : null));
   }
   if (p.verdict?.kind === "void") {
-    list.push(notice("bad", el("b", null, "VOID: "), "a condition of validity does not hold, so the verdict binds nothing. ", el("a", { href: to("program", p.id, "verdict") }, "What failed")));
+    list.push(notice("bad", el("b", null, "VOID: "), "a condition of validity or a check of the apparatus does not hold, so nothing is bound. ", el("a", { href: to("program", p.id, "verdict") }, "What failed")));
   }
   if (p.tasks.blocked > 0) {
     const causes = Object.entries(p.causes ?? {}).map(([cause, n]) => `${count(n)} ${cause.replaceAll("_", " ")}`).join(", ");

@@ -50,17 +50,20 @@ class ProgramsPage {
   draw() {
     const { programs, unloaded, daemon } = this.ctx.live.status;
     if (programs.length === 0 && unloaded.length === 0) return this.none(daemon);
+    const names = new Map();
+    for (const p of programs) names.set(p.name, (names.get(p.name) ?? 0) + 1);
     const busy = programs.filter((p) => !p.verdict && p.state !== "finished").length;
     return [
       el("div.title", { "data-key": "title" }, el("h1", null, "Programs")),
       el("p.sub", { "data-key": "sub" }, `${plural(programs.length, "program")}, ${busy === 0 ? "none at work" : `${count(busy)} without a verdict`} · `,
         `${count(daemon.slots.used)} of ${plural(daemon.slots.total, "slot")} taken${daemon.queued ? ` · ${count(daemon.queued)} in Slurm` : ""}`),
       unloaded.map((u) => el("p.notice.bad", { "data-key": `unloaded-${u.id}` }, el("b", null, el("a", { href: to("program", u.id) }, u.id), " is damaged and not served. "), capital(`${u.why}.`))),
-      el("ul.programs", { "data-key": "list" }, programs.map((p) => this.card(p))),
+      el("ul.programs", { "data-key": "list" }, programs.map((p) => this.card(p, names.get(p.name) > 1))),
     ];
   }
 
-  card(p) {
+  /** named: others have the same name, so that its id tells it apart. */
+  card(p, named) {
     const s = programState(p);
     const done = p.tasks.done + p.tasks.blocked + p.tasks.never_run;
     const left = p.verdict ? `took ${duration(p.elapsed_ms)}` : p.eta_ms === null ? "time left not known yet" : `about ${duration(p.eta_ms)} left`;
@@ -68,6 +71,7 @@ class ProgramsPage {
       p.behind ? `behind ${p.behind}` : null].filter(Boolean).join(" · ");
     return el(`li.card.${s.tone}`, { "data-key": p.id },
       el("div.title", null, el("h2", null, el("a", { href: to("program", p.id) }, p.name)), el(`span.pill.${s.tone}`, null, el("span", { "aria-hidden": "true" }, `${s.mark} `), s.word)),
+      named ? el("p.sub.id", null, code(p.id)) : null,
       el("p.question", null, p.question),
       stateBar(p.tasks),
       el("p.sub", null, `${count(done)} of ${plural(p.tasks.planned, "task")} · ${plural(p.n_cells, "cell")} · ${left}`),
