@@ -17,7 +17,8 @@
 #include "daemon/http/topic.h"
 
 #define EVERY_MS    250
-#define REST        50 /* times what a rendering for all tabs took: at most a 50th of the loop's time */
+#define REST        200  /* times what a rendering for all tabs took, */
+#define REST_MAX_MS 1000 /* but no longer than this */
 #define BEAT_MS     15000
 #define BLOCK_BYTES ((size_t)16 * 1024)
 
@@ -252,7 +253,7 @@ static void wake(struct streams *s)
 static uint64_t rest_ms(int64_t took_ns)
 {
     const int64_t rest = took_ns * REST / 1000000;
-    return rest > EVERY_MS ? (uint64_t)rest : EVERY_MS;
+    return rest < EVERY_MS ? EVERY_MS : rest > REST_MAX_MS ? REST_MAX_MS : (uint64_t)rest;
 }
 
 static void on_due(uv_timer_t *timer)
