@@ -6,17 +6,19 @@ foreach(page prereg-train prereg-eval prereg-data prereg-python prereg-lm-eval)
   install(FILES ops/man/${page}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT workers)
 endforeach()
 
-# bash loads a completion by the name of the command; zsh and fish read one file for all names in it.
-set(completions ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+# bash and fish load a completion by the name of the command; zsh reads one file for all names in it.
+set(bash_completions ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+set(fish_completions ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+set(zsh_completions ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 foreach(name preregctl preregd)
-  install(FILES ops/completions/preregctl.bash DESTINATION ${completions} RENAME ${name} COMPONENT daemon)
+  install(FILES ops/completions/preregctl.bash DESTINATION ${bash_completions} RENAME ${name} COMPONENT daemon)
 endforeach()
+install(FILES ops/completions/preregctl.fish DESTINATION ${fish_completions} COMPONENT daemon)
+install(FILES ops/completions/prereg-workers.fish DESTINATION ${fish_completions} RENAME preregd.fish COMPONENT daemon)
+install(FILES ops/completions/_preregctl ops/completions/_prereg-workers DESTINATION ${zsh_completions} COMPONENT daemon)
 foreach(name prereg-train prereg-eval prereg-data prereg-python prereg-lm-eval)
-  install(FILES ops/completions/preregctl.bash DESTINATION ${completions} RENAME ${name} COMPONENT workers)
-endforeach()
-install(FILES ops/completions/_preregctl DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT daemon)
-foreach(name preregctl preregd)
-  install(FILES ops/completions/${name}.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT daemon)
+  install(FILES ops/completions/preregctl.bash DESTINATION ${bash_completions} RENAME ${name} COMPONENT workers)
+  install(FILES ops/completions/prereg-workers.fish DESTINATION ${fish_completions} RENAME ${name}.fish COMPONENT workers)
 endforeach()
 
 # The units name the daemon by its installed path, which `cmake --install --prefix` may change. systemd looks for user units below

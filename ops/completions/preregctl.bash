@@ -85,108 +85,41 @@ _preregctl() {
 COMP_WORDBREAKS=${COMP_WORDBREAKS//=/}
 complete -F _preregctl preregctl
 
-_preregd() {
-    local cur=${COMP_WORDS[COMP_CWORD]}
-    if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "serve submit --version --help" -- "$cur")
-    elif [[ $cur == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "--wait --json --run --adopt-work --no-slurm-check --slurm-wait" -- "$cur")
-    else
-        mapfile -t COMPREPLY < <(compgen -f -X '!*.toml' -- "$cur")
+# Of the usage that $1 prints: its first words, or the options that follow the first word $2.
+_prereg_words() {
+    "$1" --help 2>/dev/null | awk -v name="${1##*/}" -v first="${2-}" '
+        /^$/ { exit }
+        { sub(/^usage: /, ""); start = $1 == name; sub(/^ +/, ""); sub(/  .*/, ""); gsub(/[][|]/, " ") }
+        start { on = $2 == first; if (first == "") { print $2; if ($2 == "--version") print $3 } }
+        on { for (i = start ? 3 : 1; i <= NF; i++) if ($i ~ /^--?[a-z]/) print $i }'
+}
+
+# preregd and the workers.
+_prereg_worker() {
+    local cur=${COMP_WORDS[COMP_CWORD]} name=${COMP_WORDS[0]} first='' words=''
+    [ "$COMP_CWORD" -eq 1 ] || first=${COMP_WORDS[1]}
+    COMPREPLY=()
+    case "${name##*/}:$first" in
+    prereg-python:*) words='--module --help' ;;
+    prereg-lm-eval:*) words='--prereg-train --describe --help' ;;
+    prereg-eval:tasks | prereg-eval:show | prereg-eval:--plan)
+        words=$(_prereg_words "$name" "$first")
+        if [ "$COMP_CWORD" -eq 2 ] && [[ $cur != -* ]]; then
+            words=$("$name" tasks 2>/dev/null | sed -n 's/^\([a-z][a-z0-9_]*\) .*/\1/p')
+        fi
+        ;;
+    *) words=$(_prereg_words "$name" "$first") ;;
+    esac
+    if [ -z "$first" ] || [[ $cur == -* ]] || [[ $words != *--* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+    fi
+    if [ "${#COMPREPLY[@]}" -eq 0 ] && [[ $cur != -* ]]; then
+        if [ "${name##*/}" = preregd ]; then
+            mapfile -t COMPREPLY < <(compgen -f -X '!*.toml' -- "$cur")
+        else
+            mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+        fi
         compopt -o filenames
     fi
 }
-complete -F _preregd preregd
-
-_prereg_train() {
-    local cur=${COMP_WORDS[COMP_CWORD]} words=""
-    if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "--init --describe --count --bench export generate loss --version --help" -- "$cur")
-        return
-    fi
-    if [[ $cur == -* ]]; then
-        case "${COMP_WORDS[1]}" in
-        --bench) words="--batch --context --threads --steps --json" ;;
-        export) words="--hf --tokenizer --no-tokenizer --force" ;;
-        generate) words="--prompt --tokens --tokenizer --ids" ;;
-        loss) words="--text --context --tokenizer" ;;
-        esac
-        mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
-        return
-    fi
-    mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-    compopt -o filenames
-}
-complete -F _prereg_train prereg-train
-
-_prereg_eval() {
-    local cur=${COMP_WORDS[COMP_CWORD]} words=""
-    if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "--describe --plan tasks show export-harness --version --help" -- "$cur")
-        return
-    fi
-    case "${COMP_WORDS[1]}" in
-    tasks) words="--check" ;;
-    --plan) words="--data --model --more-data --fewshot-data --tokenizer --second-key --set" ;;
-    export-harness) words="-o" ;;
-    show)
-        words="--data --task-file --item --count --group --groups --tokenizer --model --shots --split"
-        words+=" --fewshot-data --fewshot-split --more-data --context --harness --description-newlines --json"
-        ;;
-    esac
-    if [[ $cur == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
-        return
-    fi
-    if [ "$COMP_CWORD" -eq 2 ] && [[ ${COMP_WORDS[1]} =~ ^(tasks|show|--plan)$ ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "$(prereg-eval tasks 2>/dev/null | sed -n 's/^\([a-z][a-z0-9_]*\) .*/\1/p')" -- "$cur")
-        return
-    fi
-    mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-    compopt -o filenames
-}
-complete -F _prereg_eval prereg-eval
-
-_prereg_data() {
-    local cur=${COMP_WORDS[COMP_CWORD]} words=""
-    if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "tokenizer pack inspect sample demo --help" -- "$cur")
-        return
-    fi
-    if [[ $cur == -* ]]; then
-        case "${COMP_WORDS[1]}" in
-        tokenizer) words="--vocab --out --min-count" ;;
-        pack) words="--out --tokenizer" ;;
-        inspect) words="--tokenizer" ;;
-        sample) words="--tokenizer --seed --from --n --length --holdout --as" ;;
-        demo) words="--seed --out --bytes" ;;
-        esac
-        mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
-        return
-    fi
-    mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-    compopt -o filenames
-}
-complete -F _prereg_data prereg-data
-
-_prereg_python() {
-    local cur=${COMP_WORDS[COMP_CWORD]}
-    if [[ $cur == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "--module --help" -- "$cur")
-        return
-    fi
-    mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-    compopt -o filenames
-}
-complete -F _prereg_python prereg-python
-
-_prereg_lm_eval() {
-    local cur=${COMP_WORDS[COMP_CWORD]}
-    if [[ $cur == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "--prereg-train --describe --help" -- "$cur")
-        return
-    fi
-    mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-    compopt -o filenames
-}
-complete -F _prereg_lm_eval prereg-lm-eval
+complete -F _prereg_worker preregd prereg-train prereg-eval prereg-data prereg-python prereg-lm-eval

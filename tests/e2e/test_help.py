@@ -43,6 +43,26 @@ def test_workers(place):
         expect(said.stdout.startswith(f"usage: {words[0]} ") and said.stderr == "", f"{words}: {said.stdout}{said.stderr}")
 
 
+# What the end of a line may become, of the daemon and the workers: each shell reads it off their --help.
+WORKERS = {
+    "preregd s": ["serve", "submit"],
+    "preregd serve --": ["--database", "--foreground", "--http", "--take-over"],
+    "preregd submit --": ["--adopt-work", "--json", "--no-slurm-check", "--run", "--slurm-wait", "--wait"],
+    "preregd submit a": ["a.toml"],
+    "prereg-train --": ["--bench", "--count", "--describe", "--help", "--init", "--version"],
+    "prereg-train --bench --b": ["--batch", "--bfloat16"],
+    "prereg-train export --": ["--force", "--hf", "--no-tokenizer", "--tokenizer"],
+    "prereg-train loss d": ["d.txt"],
+    "prereg-eval e": ["export-harness"],
+    "prereg-eval tasks --": ["--check"],
+    "prereg-eval show hellas": ["hellaswag"],
+    "prereg-eval --plan --fewshot-d": ["--fewshot-data"],
+    "prereg-data sample --": ["--as", "--from", "--holdout", "--length", "--n", "--seed", "--tokenizer"],
+    "prereg-python --": ["--help", "--module"],
+    "prereg-lm-eval --p": ["--prereg-train"],
+}
+
+
 def bash(place, script, *arguments):
     text = f"compopt() {{ :; }}; complete() {{ :; }}; . '{COMPLETION}'; {script}"
     env = {**place.env, "PATH": f"{place.bin}:{place.env['PATH']}"}
@@ -57,6 +77,14 @@ def complete(place, *words):
     return sorted(set(run.stdout.split("\n")) - {""})
 
 
+def test_workers_in_bash(place):
+    for name in ("a.toml", "d.txt"):
+        place.write(os.path.join("here", name), "")
+    for line, wanted in WORKERS.items():
+        run = bash(place, 'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _prereg_worker; printf "%s\\n" "${COMPREPLY[@]}"', *line.split(" "))
+        equal((sorted(set(run.stdout.split("\n")) - {""}), run.stderr), (wanted, ""), repr(line))
+
+
 def offered(place, shell, line):
     """What zsh or fish offers at the end of the line, in a folder with the files of test_arguments."""
     if not shutil.which(shell):
@@ -66,7 +94,7 @@ def offered(place, shell, line):
         place.write(os.path.join("here", name), "")
     env = {**place.env, "PATH": f"{place.bin}:{place.env['PATH']}", "HOME": here}
     if shell == "fish":
-        script = "; ".join(f"source '{COMPLETIONS}/{name}.fish'" for name in ("preregctl", "preregd")) + "; complete -C $argv[1]"
+        script = "; ".join(f"source '{COMPLETIONS}/{name}.fish'" for name in ("preregctl", "prereg-workers")) + "; complete -C $argv[1]"
         run = subprocess.run(["fish", "--no-config", "-c", script, "--", line], cwd=here, env=env, capture_output=True, text=True, timeout=60)
         equal((run.returncode, run.stderr), (0, ""), f"fish completing {line!r}")
         return sorted({word.split("\t")[0].rstrip("/") for word in run.stdout.splitlines()})
@@ -85,16 +113,34 @@ def hold_shell(place, shell):
     known = commands(place)
     equal(offered(place, shell, "preregctl "), sorted(known), f"commands in {shell}")
     for name, (_, options) in known.items():
-        if name in ("logs", "lock"):
+        if shell == "fish" or name in ("logs", "lock"):  # zsh takes a second for each
             equal(offered(place, shell, f"preregctl {name} --"), sorted("--" + o for o in options), f"options of {name} in {shell}")
     equal(offered(place, shell, "preregctl check a"), ["a.toml"], "a program")
     equal(offered(place, shell, "preregctl replay a.toml "), ["b.json", "folder"], "the second argument")
     equal(offered(place, shell, "preregctl lock --key d"), ["d.txt"], "an option's value")
     equal(offered(place, shell, "preregctl logs -n "), [], "a number")
     equal(offered(place, shell, "preregctl stop "), [], "no argument")
+    equal(offered(place, shell, "preregctl export --format c"), ["croissant"], "a format")
+    equal(offered(place, shell, "preregctl sign x --role s"), ["scientific", "statistical"], "a role")
     expect("minimal" in offered(place, shell, "preregctl init --template "), "templates")
-    expect({"serve", "submit"} <= set(offered(place, shell, "preregd ")), "preregd")
-    expect("--wait" in offered(place, shell, "preregd submit --"), "preregd submit")
+    for line, wanted in WORKERS.items():
+        equal(offered(place, shell, line), wanted, f"{line!r} in {shell}")
+    expect({"demo", "pack"} <= set(offered(place, shell, "prereg-data ")), "prereg-data")
+    hold_names(place, lambda *words: offered(place, shell, " ".join(("preregctl", *words))))
+
+
+def hold_names(place, complete_words):
+    """Programs, tasks, cells and stages."""
+    grid = place.prepare("micro")
+    place.ctl("lock", grid)
+    place.must(lab.OK, "preregd", "submit", grid)
+    program = place.ctl_json("status")["programs"][0]["id"]
+    for words in (["status", ""], ["cells", ""], ["logs", "-p", ""], ["logs", "--program", ""]):
+        equal(complete_words(*words), [program], f"programs of {words}")
+    expect("arch=moe,seed=1/train" in complete_words("logs", "arch=moe"), "tasks")
+    expect("arch=moe,seed=1" in complete_words("rerun", "arch=moe"), "cells")
+    expect("arch=moe,seed=1" in complete_words("curves", "arch=dense,seed=1", "arch=moe"), "one more of many cells")
+    equal(complete_words("rerun", "--stage", "t"), ["train"], "stages")
 
 
 def test_zsh(place):
@@ -149,16 +195,7 @@ def test_arguments(place):
     equal(complete(place, "status", "--interval", ""), [], "a time")
     equal(complete(place, "stop", ""), [], "a command without arguments")
     equal(complete(place, "nonsense", ""), [], "no command")
-    grid = place.prepare("micro")
-    place.ctl("lock", grid)
-    place.must(lab.OK, "preregd", "submit", grid)
-    program = place.ctl_json("status")["programs"][0]["id"]
-    for words in (["status", ""], ["cells", ""], ["logs", "-p", ""], ["logs", "--program", ""]):
-        equal(complete(place, *words), [program], f"programs of {words}")
-    expect("arch=moe,seed=1/train" in complete(place, "logs", "arch=moe"), "tasks")
-    expect("arch=moe,seed=1" in complete(place, "rerun", "arch=moe"), "cells")
-    expect("arch=moe,seed=1" in complete(place, "curves", "arch=dense,seed=1", "arch=moe"), "one more of many cells")
-    equal(complete(place, "rerun", "--stage", "t"), ["train"], "stages")
+    hold_names(place, lambda *words: complete(place, *words))
 
 
 def sections():
@@ -185,5 +222,5 @@ def test_manual(place):
 
 if not shutil.which("bash"):
     lab.skip("no bash here")
-lab.main(test_columns, test_workers, test_options, test_arguments, test_zsh, test_fish,
+lab.main(test_columns, test_workers, test_workers_in_bash, test_options, test_arguments, test_zsh, test_fish,
          test_other_shells_know_all_words, test_manual)

@@ -15,8 +15,9 @@ HELD = {
             "prereg-lm-eval"},
     "share/man/man1": {f"{n}.1" for n in ("preregd", "preregctl", "prereg-train", "prereg-eval", "prereg-data", "prereg-python", "prereg-lm-eval")},
     "share/bash-completion/completions": {"preregctl", "preregd", "prereg-train", "prereg-eval", "prereg-data", "prereg-python", "prereg-lm-eval"},
-    "share/zsh/site-functions": {"_preregctl"},
-    "share/fish/vendor_completions.d": {"preregctl.fish", "preregd.fish"},
+    "share/zsh/site-functions": {"_preregctl", "_prereg-workers"},
+    "share/fish/vendor_completions.d": {f"{n}.fish" for n in ("preregctl", "preregd", "prereg-train", "prereg-eval", "prereg-data", "prereg-python",
+                                                               "prereg-lm-eval")},
     "share/systemd/user": {"preregd.service"},
     "lib/systemd/system": {"preregd@.service"},
 }
