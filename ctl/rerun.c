@@ -336,6 +336,7 @@ static int run_stage(const struct running *r, size_t stage, struct err *err)
     char *object = NULL;
     char *task = NULL;
     char *exec = NULL;
+    char *container = NULL;
     rc = object_argv(&home, stage, &argv, err);
     if (rc != 0 || (rc = write_task(r, stage, id, err)) != 0) {
         goto out;
@@ -345,19 +346,25 @@ static int run_stage(const struct running *r, size_t stage, struct err *err)
     object = xstrdup(object_is_of_image(s) ? image : argv[0]);
     env = environment_of(s, folder);
     task = path_join(folder, LAYOUT_TASK);
+    container = s->image == NULL ? NULL : xasprintf("prereg-%s", id);
     const struct container_task inside = {
-        .stage = s, .image = image, .folder = folder, .task = task};
+        .stage = s, .image = image, .folder = folder, .task = task, .name = container};
     if ((rc = container_command(&inside, &argv, &env, &exec, err)) != 0) {
         goto out;
     }
-    const struct rerun_worker w = {
-        .name = s->name, .exec = exec, .argv = argv, .env = env, .folder = folder};
+    const struct rerun_worker w = {.name = s->name,
+                                   .exec = exec,
+                                   .argv = argv,
+                                   .env = env,
+                                   .folder = folder,
+                                   .container = container};
     if ((rc = rerun_worker_run(&r->guard, &w, err)) != 0 ||
         (rc = take_result(r, stage, id, object, err)) != 0) {
         goto out;
     }
     rc = rerun_guard_check(&r->guard, err);
 out:
+    free(container);
     free(object);
     free(task);
     free(exec);

@@ -22,6 +22,7 @@
 #include "base/files/file.h"
 #include "base/layout/layout.h"
 #include "base/text.h"
+#include "ctl/container_guard.h"
 
 #define GRACE_MS         10000
 #define EXEC_FAILED_CODE 127
@@ -200,8 +201,14 @@ int rerun_worker_run(const struct rerun_guard *g, const struct rerun_worker *w, 
     /* the child compares it with its parent, to notice our death */
     const pid_t self = getpid();
     const int64_t begin = clock_mono().ms;
+    struct container_guard guard;
+    int rc = container_guard_open(&guard, w->container, err);
+    if (rc != 0) {
+        return rc;
+    }
     const pid_t pid = fork();
     if (pid < 0) {
+        (void)container_guard_close(&guard, true);
         return err_set_errno(err, errno, "fork");
     }
     if (pid == 0) {
@@ -210,9 +217,9 @@ int rerun_worker_run(const struct rerun_guard *g, const struct rerun_worker *w, 
     (void)setpgid(pid, pid); /* in parent and child: either may run first */
     int pid_fd = pidfd_open(pid, 0);
     /* ESRCH: it has ended and the kernel has reaped it, as with an ignored SIGCHLD. */
-    int rc = pid_fd >= 0      ? 0
-             : errno == ESRCH ? err_set_errno(err, errno, "the end of %s", w->name)
-                              : err_set_errno(err, errno, "watch %s", w->name);
+    rc = pid_fd >= 0      ? 0
+         : errno == ESRCH ? err_set_errno(err, errno, "the end of %s", w->name)
+                          : err_set_errno(err, errno, "watch %s", w->name);
     int sig = pid_fd < 0 ? 0 : watch(g, pid, pid_fd);
     (void)kill(-pid, SIGKILL); /* what it left behind; the number is ours until waitpid() */
     int status = 0;
@@ -220,10 +227,14 @@ int rerun_worker_run(const struct rerun_guard *g, const struct rerun_worker *w, 
     struct rusage usage = {0};
     while ((got = wait4(pid, &status, 0, &usage)) < 0 && errno == EINTR) {
     }
+    const double seconds = (double)(clock_mono().ms - begin) / 1000;
+    const double contained =
+        container_guard_close(&guard, got == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     if (w->ended != NULL) {
-        *w->ended = (struct rerun_ended){.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-                                         .seconds = (double)(clock_mono().ms - begin) / 1000,
-                                         .peak_bytes = (double)usage.ru_maxrss * 1024};
+        *w->ended = (struct rerun_ended){
+            .code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+            .seconds = seconds,
+            .peak_bytes = w->container != NULL ? contained : (double)usage.ru_maxrss * 1024};
     }
     if (rc == 0 && got != pid) { /* how it ended is not known: that must never look like 0 */
         rc = err_set_errno(err, errno, "the end of %s", w->name);

@@ -4,7 +4,8 @@
  *
  * SIGINT, SIGTERM and SIGHUP, but for those that are ignored (nohup), are held while a guard is
  * open: the worker gets SIGTERM, is killed after the grace time or at the next signal, and the
- * caller can clean up. A worker dies with this process when that is killed.
+ * caller can clean up. A worker dies with this process when that is killed, and so does its
+ * container.
  */
 #ifndef CTL_RERUN_WORKER_H
 #define CTL_RERUN_WORKER_H
@@ -38,6 +39,7 @@ struct rerun_worker {
     char *const *argv; /* NULL-terminated, as env: "NAME=value" */
     char *const *env;
     const char *folder;        /* absolute */
+    const char *container;     /* the name of its container, or NULL: it has none */
     struct rerun_ended *ended; /* or NULL */
 };
 

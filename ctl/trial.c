@@ -283,6 +283,7 @@ static int run_worker(const struct trying *t, size_t cell, size_t stage, struct 
     char *folder = stage_folder(t, cell, stage);
     char *exec = NULL;
     char *task = NULL;
+    char *container = NULL;
     uuid_make(id);
     int rc = object_argv(&home, stage, &argv, err);
     if (rc != 0 || (rc = write_task(t, cell, stage, id, err)) != 0) {
@@ -290,18 +291,28 @@ static int run_worker(const struct trying *t, size_t cell, size_t stage, struct 
     }
     env = task_environment_list(s, folder);
     task = path_join(folder, LAYOUT_TASK);
-    const struct container_task inside = {
-        .stage = s, .image = lock_image(t->lock, s), .folder = folder, .task = task};
+    container = s->image == NULL ? NULL : xasprintf("prereg-%s", id);
+    const struct container_task inside = {.stage = s,
+                                          .image = lock_image(t->lock, s),
+                                          .folder = folder,
+                                          .task = task,
+                                          .name = container};
     if ((rc = container_command(&inside, &argv, &env, &exec, err)) != 0) {
         goto out;
     }
-    const struct rerun_worker w = {
-        .name = s->name, .exec = exec, .argv = argv, .env = env, .folder = folder, .ended = ended};
+    const struct rerun_worker w = {.name = s->name,
+                                   .exec = exec,
+                                   .argv = argv,
+                                   .env = env,
+                                   .folder = folder,
+                                   .container = container,
+                                   .ended = ended};
     rc = rerun_worker_run(&t->guard, &w, err);
     if (rc == 0) {
         rc = check_result(&tried, folder, err);
     }
 out:
+    free(container);
     free(exec);
     free(task);
     free(folder);

@@ -106,6 +106,9 @@ static void add_options(struct text_list *w, const struct container_task *t, cha
     if (t->timeout_ms > 0) {
         text_list_add(w, xasprintf("--timeout=%lld", (long long)(t->timeout_ms + 999) / 1000));
     }
+    if (t->name != NULL) {
+        text_list_add(w, xasprintf("--name=%s", t->name));
+    }
     text_list_add(w, xasprintf("--workdir=%s", t->folder));
     for (size_t i = 0; env[i] != NULL; i++) {
         text_list_add(w, xasprintf("--env=%s", env[i]));

@@ -16,6 +16,7 @@ struct container_task {
     const char *image;  /* its digest, which is run whatever the name leads to; NULL: by name */
     const char *folder; /* the attempt's, the only one that the worker can write to */
     const char *task;   /* the path of task.json, which is written already */
+    const char *name;   /* of the container; NULL: podman chooses one */
     int64_t timeout_ms; /* then its container ends, whatever became of podman; 0: none */
 };
 

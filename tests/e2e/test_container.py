@@ -13,6 +13,7 @@ import tarfile
 
 from lib import lab
 from lib.lab import LOCK, OK, equal, expect
+from lib.quiz_program import PROGRAM
 from lib.workers import finish_killing, workers
 
 PYTHON = "/usr/bin/python3"  # what workers outside a container run by
@@ -207,4 +208,73 @@ def test_drift(place):
     expect("expected podman://NAME" in said.stdout + said.stderr, f"an option as a name: {said.stdout}{said.stderr}")
 
 
-lab.main(test_killed, test_terminated, test_drift)
+def containers(place):
+    """All that podman knows of, ended ones too."""
+    return podman(place, "ps", "--all", "--quiet").stdout.split()
+
+
+# Holds 200 MiB. "ends" leaves a result, "waits" and "deaf" do not end, and the second does not hear SIGTERM either.
+HEAVY = """
+import json, os, signal, time
+with open(os.environ["PREREG_TASK"]) as f:
+    task = json.load(f)
+mode, held = task["params"]["mode"], b"x" * (200 << 20)
+if mode == "deaf":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+open("started", "w").close()
+if mode != "ends":
+    time.sleep(600)
+with open("part", "w") as f:
+    json.dump({"protocol": 1, "attempt": task["attempt"], "metrics": {"accuracy": {"value": 0.5, "n": 40}}, "facts": {}, "read": {},
+               "artifacts": []}, f)
+os.rename("part", "result.json")
+"""
+
+
+def heavy(place, mode):
+    place.write("heavy/heavy.py", HEAVY)
+    command = f'["python3", "heavy.py"]\nenvironment = "podman://{NAME}"\ndescribe = false\nparams = {{ mode = "{mode}", arch = "$arch" }}'
+    return place.write("heavy/grid.toml", PROGRAM.replace('["prereg-eval"]', command))
+
+
+def start(place, *words):
+    """preregctl, once its worker is at work in a container."""
+    started = set(glob.glob(place.path("**/started"), recursive=True))
+    process = subprocess.Popen([os.path.join(place.bin, "preregctl"), *words], env=place.env, cwd=place.folder, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    place.wait_for(lambda: set(glob.glob(place.path("**/started"), recursive=True)) - started, 60, "its worker is at work")
+    expect(containers(place), "there is no container")
+    return process
+
+
+def test_try(place):
+    """What it took is the worker's, not podman's; one that is killed, or stopped, leaves no container behind."""
+    engine(place)
+    place.env["TMPDIR"] = place.path("tmp")
+    os.makedirs(place.env["TMPDIR"])
+    answer = place.ctl_json("try", heavy(place, "ends"))
+    equal({(r["stage"], r["state"]) for r in answer["tried"]}, {("quiz", "done")}, "a try")
+    peak = answer["tried"][0]["peak_bytes"]
+    expect(200 << 20 < peak < 400 << 20, f"the worker held 200 MiB, {peak / (1 << 20):.0f} MiB were measured")
+    equal(containers(place), [], "containers after a try")
+    for mode, number in (("waits", signal.SIGKILL), ("waits", signal.SIGINT), ("deaf", signal.SIGTERM)):
+        trying = start(place, "try", heavy(place, mode))
+        trying.send_signal(number)
+        trying.wait(60)
+        place.wait_for(lambda: not containers(place), 30, f"the container ends after {number.name}")
+        equal(list(place.processes().values()), [], f"processes after {number.name}")
+
+
+def test_rerun(place):
+    """A cell again in its container gives the same; no container is left behind."""
+    engine(place)
+    grid = contained(place, 600)
+    place.serve()
+    place.must(OK, "preregd", "submit", grid, "--wait")
+    equal(place.status()[0]["environments"]["quiz"], {"environment": f"podman://{NAME}", "digest": image_id(place)}, "environments in status")
+    answer = place.ctl_json("rerun", "reach=1,seed=1")
+    equal((answer["same"], answer["level"], len(answer["stages"])), (True, "re-executed", 3), f"a rerun: {answer}")
+    equal(containers(place), [], "containers after a rerun")
+
+
+lab.main(test_killed, test_terminated, test_drift, test_try, test_rerun)
