@@ -178,6 +178,24 @@ static cJSON *read_runs(const struct local_program *p)
     return runs;
 }
 
+/* What the stages were locked to run in; NULL when the lock cannot be read, which does not withhold
+ * the verdict. */
+static cJSON *read_environments(const struct local_program *p)
+{
+    struct lock *lock = NULL;
+    struct err err;
+    char *path = path_join(p->folder, LAYOUT_LOCK);
+    cJSON *out = NULL;
+    if (lock_read(path, &lock, &err) == 0) {
+        out = lock_environments(lock);
+    } else {
+        log_warn("%s: %s", p->id, err.msg);
+    }
+    lock_free(lock);
+    free(path);
+    return out;
+}
+
 /* Compares journal and database for a verdict that is shown, as a daemon does when it starts: none
  * has done so since the last ended. A journal that cannot be read proves nothing. */
 static void put_history(cJSON *o, const struct local_program *p)
@@ -213,6 +231,8 @@ int local_verdict(const struct local_program *p, cJSON **answer, struct err *err
     int rc = read_verdict(p, path, &verdict, err);
     verdict_kind_put(o, outcome);
     json_put_string(o, "path", path);
+    cJSON *environments = rc == 0 ? read_environments(p) : NULL;
+    json_put(o, "environments", environments == NULL ? cJSON_CreateNull() : environments);
     cJSON *runs = rc == 0 ? read_runs(p) : NULL;
     json_put(o, "runs", runs == NULL ? cJSON_CreateNull() : runs);
     if (rc == 0) {

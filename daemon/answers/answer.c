@@ -147,6 +147,7 @@ static cJSON *verdict_json_of(const struct shell *sh, struct hosted *h)
     char *path = path_join(h->folder, LAYOUT_IN_REPORT(LAYOUT_VERDICT));
     verdict_kind_put(o, h->status.outcome);
     json_put_string(o, "path", path);
+    json_put(o, "environments", lock_environments(h->bundle->lock));
     json_put(o, "runs", runs_of(sh, h));
     if (json_read_file(path, ANSWERED_VERDICT_MAX, &verdict, &err) != 0) {
         log_warn("%s", err.msg);

@@ -489,6 +489,7 @@ cJSON *summary_json(const struct shell *sh, const struct hosted *h)
     put_life(o, sh, h);
     json_put_int(o, "n_cells", (int64_t)p->n_cells);
     json_put(o, "stages", stages);
+    json_put(o, "environments", lock_environments(h->bundle->lock));
     json_put(o, "tasks", tasks_json(sh, h));
     json_put(o, "counted", counted_json(sh, h));
     json_put(o, "apparatus", summary_checks(sh, h));

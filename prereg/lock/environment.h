@@ -45,4 +45,7 @@ int environment_verify(struct pin_cache *cache, const cJSON *locked, const struc
 /* The digest of the image in a list, or NULL: the list is not of an image. */
 const char *environment_image(const cJSON *list);
 
+/* The digest of what a list pins: that of its image, else of the list as canonical JSON. */
+void environment_digest(const cJSON *list, char hex[DIGEST_HEX_SIZE]);
+
 #endif

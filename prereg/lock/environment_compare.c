@@ -102,6 +102,20 @@ const char *environment_image(const cJSON *list)
     return cJSON_IsString(image) ? image->valuestring : NULL;
 }
 
+void environment_digest(const cJSON *list, char hex[DIGEST_HEX_SIZE])
+{
+    struct strbuf text = STRBUF_INIT;
+    struct digest sum;
+    struct err ignored;
+    const char *image = environment_image(list);
+    if (image == NULL || digest_from_hex(image, &sum, &ignored) != 0) {
+        sum = json_canonical(list, &text, &ignored) == 0 ? digest_bytes(text.buf, text.len)
+                                                         : (struct digest){0};
+    }
+    digest_hex(&sum, hex);
+    strbuf_release(&text);
+}
+
 int environment_of_stage(struct pin_cache *cache, const struct plan_stage *s, cJSON **out,
                          struct err *err)
 {

@@ -152,6 +152,27 @@ const char *lock_image(const struct lock *lock, const struct plan_stage *s)
     return s->image == NULL ? NULL : environment_image(json_member(lists, s->environment));
 }
 
+cJSON *lock_environments(const struct lock *lock)
+{
+    const cJSON *lists = json_member(lock->locked, "environments");
+    const cJSON *stage = NULL;
+    cJSON *out = json_object();
+    cJSON_ArrayForEach(stage, json_member(lock->plan, "stage"))
+    {
+        const cJSON *name = json_member(stage, "environment");
+        const cJSON *list = cJSON_IsString(name) ? json_member(lists, name->valuestring) : NULL;
+        if (list != NULL) {
+            char hex[DIGEST_HEX_SIZE];
+            cJSON *o = json_object();
+            environment_digest(list, hex);
+            json_put_string(o, "environment", name->valuestring);
+            json_put_string(o, "digest", hex);
+            json_put(out, stage->string, o);
+        }
+    }
+    return out;
+}
+
 /* Conditions and stages without solved params are left out. */
 cJSON *lock_solved(const cJSON *describe)
 {

@@ -108,6 +108,10 @@ const char *lock_image(const struct lock *lock, const struct plan_stage *s);
 int lock_verify_environments(const struct plan_program *p, const struct lock *lock,
                              struct pin_cache *cache, struct err *err) MUST_CHECK;
 
+/* {STAGE:{"environment":TEXT,"digest":HEX}} of the stages that name one (environment_digest()), for
+ * answers. The caller deletes it. */
+cJSON *lock_environments(const struct lock *lock);
+
 /* condition -> stage -> params: the values that the workers solved (struct describe's json, or
  * NULL). The caller deletes it. */
 cJSON *lock_solved(const cJSON *describe);

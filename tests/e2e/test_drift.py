@@ -240,6 +240,14 @@ def check_at_verdict(place, undo):
     row = [[cell.strip() for cell in line.strip("| \n").split("|")] for line in rows if "venv" in line]
     equal([(r[1], r[2], r[4], r[6]) for r in row], [("venv", "venv", "1", "1")], f"the environment in the report: {rows}")
     expect(row[0][3].startswith(f"Python {sys.version.split()[0]}"), f"the interpreter in the report: {row}")
+    with open(os.path.join(folder, "grid.toml.lock"), encoding="utf-8") as f:
+        locked = json.load(f)["locked"]["environments"]["venv"]
+    text = json.dumps(locked, sort_keys=True, separators=(",", ":"))  # canonical: of ASCII, without numbers
+    wanted = {"second": {"environment": "venv", "digest": hashlib.sha256(text.encode()).hexdigest()}}
+    equal(place.status()[0]["environments"], wanted, "environments in status --json")
+    for where in ("verdict --json", "verdict --json without a daemon"):
+        equal(json.loads(place.run("preregctl", "verdict", "--json").stdout)["environments"], wanted, f"environments in {where}")
+        place.end_all()
 
 
 def test_at_verdict(place):

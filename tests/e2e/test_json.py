@@ -15,7 +15,7 @@ MEMBERS = {
     "cells": {"program", "n_cells", "stages", "cells"},
     "explain": {"program", "stage", "state", "why", "budgets", "attempt_list", "counted", "sealed"},
     "logs": {"program", "task", "attempts"},
-    "verdict": {"program", "state", "kind", "outcome", "exit_code", "verdict", "means", "ranks"},
+    "verdict": {"program", "environments", "state", "kind", "outcome", "exit_code", "verdict", "means", "ranks"},
     "report": {"folder", "html"},
     "export": {"folder", "tar", "sums_sha256"},
     "verify": {"receipt", "holds", "fault", "level", "sentence", "program", "root", "head", "records", "outcome", "tool", "counts",
@@ -43,6 +43,7 @@ def test_schemas(place):
     place.must(OK, "preregd", "submit", grid, "--wait")
     status = members(place, "status")
     equal(status["programs"][0]["root"], lock["root"], "root in status")
+    equal(status["programs"][0]["environments"], {}, "environments in status, of stages that name none")
     members(place, "cells")
     task = next(iter(place.tasks()))
     members(place, "explain", task)

@@ -6,9 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/files/digest.h"
-#include "base/json/json.h"
 #include "base/xalloc.h"
+#include "prereg/lock/environment.h"
 #include "truthtable/report/document/fmt.h"
 #include "truthtable/report/sections/row_columns.h"
 #include "truthtable/report/sections/sections.h"
@@ -25,21 +24,6 @@ struct locked_environment {
     const char *digest;
     double drifted; /* tasks; NAN: there is no provenance.json */
 };
-
-/* That of an image, or of the list as canonical JSON. */
-static const char *digest_of(struct arena *a, const cJSON *list)
-{
-    struct strbuf text = STRBUF_INIT;
-    char hex[DIGEST_HEX_SIZE] = "";
-    struct err ignored;
-    const char *image = member_text(list, "image");
-    if (image == NULL && json_canonical(list, &text, &ignored) == 0) {
-        const struct digest sum = digest_bytes(text.buf, text.len);
-        digest_hex(&sum, hex);
-    }
-    strbuf_release(&text);
-    return arena_strdup(a, image == NULL ? hex : image);
-}
 
 static double count_drifted(const struct report_model *m, const char *stage)
 {
@@ -58,7 +42,9 @@ static struct locked_environment row_of(struct arena *a, const struct report_mod
                                         const cJSON *list)
 {
     const cJSON *python = member(list, "python");
-    const bool is_image = member_text(list, "image") != NULL;
+    const bool is_image = environment_image(list) != NULL;
+    char hex[DIGEST_HEX_SIZE];
+    environment_digest(list, hex);
     struct locked_environment row = {
         .name = list->string,
         .stages = "",
@@ -70,7 +56,7 @@ static struct locked_environment row_of(struct arena *a, const struct report_mod
                            : arena_printf(a, "Python %s, %s", words_member(python, "version"),
                                           fmt_cut(a, words_member(python, "sha256"), DIGITS_SHOWN)),
         .packages = is_image ? (double)NAN : (double)cJSON_GetArraySize(member(list, "packages")),
-        .digest = fmt_cut(a, digest_of(a, list), DIGITS_SHOWN),
+        .digest = fmt_cut(a, hex, DIGITS_SHOWN),
         .drifted = 0,
     };
     for (size_t i = 0; i < m->program->n_stages; i++) {
