@@ -154,7 +154,7 @@ const struct ctl_command ctl_commands[] = {
      CTL_JSON | CTL_REPLACE | CTL_OUT | CTL_HERE, 2, 2, cmd_replay},
     {"import", "GRID.TOML [MAP.JSON]", "a program from lm-eval's results files",
      "Makes an imported program from results files (and samples files) of lm-evaluation-harness,\n"
-     "logs of Inspect (.json) and files of Every Eval Ever.\n"
+     "logs of Inspect (.eval and .json) and files of Every Eval Ever.\n"
      "It recomputes what can be recomputed, refuses what disagrees, and reads the verdict off the\n"
      "program's table. Executes nothing; an executed program is never touched.\n"
      "MAP.JSON: docs/import.md. The exit code is that of `verdict`.",

@@ -7,12 +7,15 @@
 #include "truthtable/imported/results.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/files/file.h"
 #include "base/json/json.h"
+#include "truthtable/imported/eval_log.h"
 
 #define STDERR      "_stderr"
 #define NAME_MAX_OF 256 /* bytes of a key: longer ones cannot be metrics */
@@ -390,26 +393,34 @@ static int take_all(struct imported_results *r, struct err *err)
     return take_limit(r, err);
 }
 
-/* Messages begin with the path, then the entry, then the key. */
-int results_parse(struct imported_results *r, const char *text, size_t len, const char *path,
-                  struct err *err)
+static void start(struct imported_results *r, const char *path)
 {
     *r = (struct imported_results){.shape = {.checked = STRBUF_INIT}};
     arena_init(&r->arena);
     r->path = arena_strdup(&r->arena, path);
-    int rc = json_parse_lax(text, len, &r->json, err);
+}
+
+/* Messages begin with the path, then the entry, then the key. */
+static int finish(struct imported_results *r, int rc, struct err *err)
+{
     if (rc != 0 || (rc = shape_results(&r->json, &r->shape, err)) != 0 ||
         (rc = take_all(r, err)) != 0) {
-        return err_wrap(err, "%s", path);
+        return err_wrap(err, "%s", r->path);
     }
     return 0;
 }
 
+int results_parse(struct imported_results *r, const char *text, size_t len, const char *path,
+                  struct err *err)
+{
+    start(r, path);
+    return finish(r, json_parse_lax(text, len, &r->json, err), err);
+}
+
 /* The digest is of the very bytes that were parsed. */
-int results_read(struct imported_results *r, const char *path, struct err *err)
+static int read_text(struct imported_results *r, const char *path, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
-    *r = (struct imported_results){.shape = {.checked = STRBUF_INIT}};
     int rc = file_read(path, RESULTS_BYTES_MAX, &text, err);
     if (rc == 0) {
         rc = results_parse(r, text.buf, text.len, path, err);
@@ -417,6 +428,28 @@ int results_read(struct imported_results *r, const char *path, struct err *err)
         r->n_bytes = (int64_t)text.len;
     }
     strbuf_release(&text);
+    return rc;
+}
+
+/* A file that can only be a log of Inspect, which may be larger than memory. */
+static int read_eval_log(struct imported_results *r, int fd, const char *path, struct err *err)
+{
+    start(r, path);
+    int rc = finish(r, eval_log_read(fd, &r->json, err), err);
+    if (rc == 0 && r->shape.format == NULL) {
+        rc = err_set(err, ERR_SYNTAX, "%s: a zip file that is not a log of Inspect", path);
+    }
+    return rc == 0 ? digest_file(path, &r->digest, &r->n_bytes, err) : rc;
+}
+
+int results_read(struct imported_results *r, const char *path, struct err *err)
+{
+    *r = (struct imported_results){.shape = {.checked = STRBUF_INIT}};
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    int rc = fd >= 0 && eval_log_is(fd) ? read_eval_log(r, fd, path, err) : read_text(r, path, err);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
     return rc;
 }
 

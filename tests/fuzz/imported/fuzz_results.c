@@ -1,16 +1,36 @@
-/* Results files: whatever is read has consistent entries, and its groups can be looked at. */
+/* Results files, logs of Inspect that are zip files among them: whatever is read has consistent
+ * entries, and its groups can be looked at. */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/files/file.h"
 #include "truthtable/imported/results.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int read_file(struct imported_results *r, const uint8_t *data, size_t size, struct err *err)
+{
+    char path[64];
+    int fd = -1;
+    if (file_in_memory("log", data, size, &fd, err) != 0) {
+        abort();
+    }
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    int rc = results_read(r, path, err);
+    (void)close(fd);
+    return rc;
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct imported_results r;
     struct err err = {0};
-    int rc = results_parse(&r, (const char *)data, size, "r.json", &err);
+    int rc = size > 4 && memcmp(data, "PK\3\4", 4) == 0
+                 ? read_file(&r, data, size, &err)
+                 : results_parse(&r, (const char *)data, size, "r.json", &err);
     if (rc != 0 && err.code != rc) {
         abort();
     }
