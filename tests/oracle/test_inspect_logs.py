@@ -13,7 +13,7 @@ sys.argv[1] = os.path.join(sys.argv[1], "bin")
 import inspect_ai  # noqa: E402
 from inspect_ai.dataset import Sample  # noqa: E402
 from inspect_ai.log import read_eval_log, write_eval_log  # noqa: E402
-from inspect_ai.model import ModelOutput, get_model  # noqa: E402
+from inspect_ai.model import ModelOutput, ModelUsage, get_model  # noqa: E402
 from inspect_ai.scorer import match  # noqa: E402
 from inspect_ai.solver import generate  # noqa: E402
 
@@ -25,9 +25,16 @@ RIGHT = {"dense": 11, "moe": 29}
 ZSTD = 93
 
 
+def output(text):
+    """With a usage: without one Inspect counts tokens, for which it asks the network."""
+    made = ModelOutput.from_content("mockllm/model", text)
+    made.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    return made
+
+
 def evaluate(place, arch, folder, **more):
     """40 questions to a model that knows some of the answers; the path of the log."""
-    answers = [ModelOutput.from_content("mockllm/model", "yes" if i < RIGHT[arch] else "no") for i in range(40)] * more.get("epochs", 1)
+    answers = [output("yes" if i < RIGHT[arch] else "no") for i in range(40)] * more.get("epochs", 1)
     task = inspect_ai.Task(dataset=[Sample(id=f"q/{i}", input=f"question {i}", target="yes", metadata={"text": "x" * 2000}) for i in range(40)],
                            solver=generate(), scorer=match(), name="quiz")
     model = get_model("mockllm/model", custom_outputs=answers, memoize=False)
