@@ -21,10 +21,14 @@ foreach(name prereg-train prereg-eval prereg-data prereg-python prereg-lm-eval)
   install(FILES ops/completions/prereg-workers.fish DESTINATION ${fish_completions} RENAME ${name}.fish COMPONENT workers)
 endforeach()
 
-# The units name the daemon by its installed path, which `cmake --install --prefix` may change. systemd looks for user units below
-# PREFIX/share for every prefix, for those of packages below /usr/lib.
+# The units name the daemon by its installed path, which `cmake --install --prefix` may change. With prefix /, the tarball's, they
+# find it from their own folder (%Y). systemd looks for user units below PREFIX/share for every prefix, for those of packages
+# below /usr/lib.
 install(CODE "
   set(PREREGD_BIN \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}\")
+  if(CMAKE_INSTALL_PREFIX STREQUAL \"/\")
+    set(PREREGD_BIN \"%Y/../../../${CMAKE_INSTALL_BINDIR}\")
+  endif()
   set(user_units share)
   if(CMAKE_INSTALL_PREFIX STREQUAL \"/usr\")
     set(user_units lib)
