@@ -87,7 +87,7 @@ def test_with_files(place):
             commands = COMMAND.findall(f.read().split("\n\n")[0])
         for command in commands:
             expect(f"  {command}" in shown, f"init {name} does not print {command!r}:\n{shown}")
-        equal((len(commands), ".venv/bin/pip install" in shown), (4, True), f"commands of {name}")
+        equal((len(commands), ".venv/bin/pip install" in shown), (5, True), f"commands of {name}")
         expect(".venv is not a folder" in place.ctl("check", "--no-run", f"{folder}/grid.toml", wanted=INVALID).stderr, "no .venv")
         os.mkdir(os.path.join(folder, ".venv"))
         follow(place, folder, [commands[0], "preregctl check --no-run grid.toml"])

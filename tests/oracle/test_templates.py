@@ -29,7 +29,7 @@ def run_template(place, name, *needs):
         place.edit(os.path.join(folder, "grid.toml"), '["prereg-lm-eval", "lm_eval"]',
                    f'["prereg-lm-eval", "lm_eval", "--prereg-train", "{place.bin}/prereg-train"]')
     commands = re.findall(r"^  ((?:prereg-data|preregctl|preregd) .*?)(?: +#.*)?$", shown, re.MULTILINE)
-    equal([c.split()[0] for c in commands], ["prereg-data", "preregctl", "preregctl", "preregd"], "commands that init prints")
+    equal([c.split()[0] for c in commands], ["prereg-data", "preregctl", "preregctl", "preregctl", "preregd"], "commands that init prints")
     env = {**place.env, "PATH": place.bin + os.pathsep + place.env["PATH"], "PREREGD_RUN": "0"}
     began = time.monotonic()
     for command in commands:
