@@ -171,7 +171,7 @@ AuthorizedKeysFile {place.path("keys")}
 PidFile {place.path("sshd.pid")}
 StrictModes no
 UsePAM no
-SetEnv PATH={place.bin}:/usr/bin:/bin PREREGD_STATE={place.state}
+SetEnv PATH={place.bin}:/usr/bin:/bin PREREGD_STATE={place.state} HOME={place.folder}
 """)
     if os.geteuid() == 0:
         os.makedirs("/run/sshd", exist_ok=True)

@@ -53,7 +53,7 @@ InactiveLimit=0
 MinJobAge={min_job_age}
 CompleteWait=0
 BatchStartTimeout=40
-GetEnvTimeout=30
+GetEnvTimeout=0
 UnkillableStepTimeout=30
 ReturnToService=2
 JobRequeue=1
@@ -165,8 +165,16 @@ class Cluster:
             f.write(os.urandom(1024))
         self.settings = {"host": socket.gethostname().split(".")[0], "folder": self.folder, "node_timeout": node_timeout,
                          "kill_wait": kill_wait, "min_job_age": min_job_age, "user": user_name()}
+        self.write_environment()
         self.shape = {"cpus": cpus, "memory": memory, "gpus": gpus, "extra": extra, "partitions": partitions}
         self.env = {**place.env, "SLURM_CONF": self.conf, "PATH": place.env.get("PATH", "") + ":" + SBIN}
+
+    def write_environment(self):
+        """The environment that a job with lines of setup asks for (GetEnvTimeout=0: from this file, never from a login shell of this
+        machine, whose profile may take a minute where a version manager waits for its lock)."""
+        home = os.path.join(self.folder, "home")
+        os.makedirs(home, exist_ok=True)
+        self.place.write(f"slurm/save/env_cache/{user_name()}", f"HOME={home}\nUSER={user_name()}\nPATH={os.environ['PATH']}\n")
 
     def write_conf(self):
         ports = free_ports(1 + len(self.nodes))
@@ -221,7 +229,7 @@ class Cluster:
         """kill -9 slurmctld, and all that it has saved is lost: it knows no job, and gives out its ids from 1 on."""
         self.kill("slurmctld")
         shutil.rmtree(f"{self.folder}/save")
-        os.mkdir(f"{self.folder}/save")
+        self.write_environment()
         self.start("slurmctld")
 
     def resume_drained(self):

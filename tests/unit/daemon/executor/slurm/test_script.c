@@ -20,6 +20,8 @@ static int run(const char *at, const struct slurm_script *s, const char *index)
     if (index != NULL) {
         assert_int_equal(setenv("SLURM_ARRAY_TASK_ID", index, 1), 0);
     }
+    /* A login shell reads the profile of its home: not that of who runs the test. */
+    assert_int_equal(setenv("HOME", at, 1), 0);
     pid_t child = fork();
     if (child == 0) {
         execl(path, path, (char *)NULL);
