@@ -124,7 +124,7 @@ def test_keys(place):
     grid = prepare(place)
     secret = key(place, "secret", "open sesame")
     for path, word in ((place.path("none"), "no such key file"), (secret, "passphrase"), (grid, "ssh-keygen")):
-        run = place.ctl("lock", grid, "--key", path, wanted=ANY, timeout=30)
+        run = place.ctl("lock", grid, "--key", path, wanted=ANY, timeout=120)
         expect(word in run.stderr, f"{path}: {run.stderr}")
         expect(not os.path.exists(grid + ".lock"), "a lock was written")
     place.ctl("lock", grid, "--verify", "--key", secret, wanted=USAGE)

@@ -225,14 +225,14 @@ def test_signals(place):
     for sig in (signal.SIGINT, signal.SIGTERM):
         run, pid = run_slowly(place)
         run.send_signal(sig)
-        said = run.communicate(timeout=30)[1]
+        said = run.communicate(timeout=120)[1]
         equal(run.returncode, ANY, f"exit after signal {sig}")
         expect("stopped by signal" in said, said)
         expect(not alive(pid), "the worker lives on")
         equal(reruns(place), [], "what is left in reruns/")
     run, pid = run_slowly(place)
     run.kill()
-    run.communicate(timeout=30)
+    run.communicate(timeout=120)
     place.wait_for(lambda: not alive(pid), 10, "the worker dies too")
     close(place, "slow")
     place.ctl("rerun", CELL)

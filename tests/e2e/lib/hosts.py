@@ -86,7 +86,7 @@ class Host:
 
     def wait_end(self, seconds):
         try:
-            return self.daemon.wait(seconds)
+            return self.daemon.wait(lab.PATIENCE * seconds)
         except subprocess.TimeoutExpired as error:
             raise lab.Failed(f"the daemon of {self.name} goes on: {self.log()[-3000:]}") from error
 

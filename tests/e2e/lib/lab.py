@@ -29,6 +29,8 @@ SKIP = 77
 LONG = os.environ.get("PREREGD_LONG") == "1"
 SPARSE = int(os.environ.get("PREREGD_SPARSE", "1"))  # sweeps over every point of something take every so many of them
 
+PATIENCE = 4
+
 OK, ANY, USAGE, LOCK, INDETERMINATE, INVALID, NO_DAEMON, VOID = range(8)
 
 
@@ -186,13 +188,15 @@ class Lab:
         return answer
 
     def wait_for(self, condition, seconds, what, pause=0.05):
-        """`pause`: more where the condition runs a command and others share the machine."""
-        end = time.monotonic() + seconds
+        """`pause` between two looks grows to a quarter of a second: many conditions run a command, and others share the machine.
+        `seconds`, as on a quiet machine, ends what hangs and judges no speed: it waits PATIENCE times as long."""
+        end = time.monotonic() + PATIENCE * seconds
         while time.monotonic() < end:
             if condition():
                 return
             time.sleep(pause)
-        raise Failed(f"waited {seconds} s in vain: {what}")
+            pause = max(pause, min(1.2 * pause, 0.25))
+        raise Failed(f"waited {PATIENCE * seconds} s in vain: {what}")
 
     # ── programs ─────────────────────────────────────────────────────────────────────────────────
 
