@@ -277,4 +277,5 @@ def test_rerun(place):
     equal(containers(place), [], "containers after a rerun")
 
 
-lab.main(test_killed, test_terminated, test_drift, test_try, test_rerun)
+# Sanitized, a signal to the shim is the same with a container as without (test_shim)
+lab.main(test_killed, *((test_terminated,) if lab.SPARSE == 1 else ()), test_drift, test_try, test_rerun)

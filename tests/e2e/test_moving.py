@@ -182,4 +182,4 @@ def test_refused(place):
 
 
 if __name__ == "__main__":
-    lab.main(test_killed_and_started_again, test_stopped_and_moved, test_both_at_once, test_frozen_and_taken_over, test_refused)
+    lab.main(test_frozen_and_taken_over, test_stopped_and_moved, test_killed_and_started_again, test_both_at_once, test_refused, at_once=2)

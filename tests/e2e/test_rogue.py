@@ -43,7 +43,7 @@ ENDS = {
 def test_causes(place):
     """Every mode at once; the verdict is undetermined where a mode of the contrast is, and says so."""
     place.serve()
-    grid = rogue.program(place, list(ENDS), run=FAST)
+    grid = rogue.program(place, list(ENDS), run=FAST, slots=6)
     run = place.run("preregd", "submit", grid, "--wait", timeout=600)
     expect(run.returncode in (OK, INDETERMINATE, VOID), f"submit --wait: exit {run.returncode}\n{run.stderr}")
     got = {name.split(",")[0].split("=")[1]: (t["state"], t["cause"]) for name, t in place.tasks().items()}

@@ -2,8 +2,6 @@
 """Programs under a real Slurm on loopback: the bytes of the local run, whatever dies, is cancelled, preempted, requeued, forgotten or runs out
 of time. PREREGD_SEED chooses the killer's seed.
 
-    test_slurm.py BIN [bytes | ends | lost | TEST...]
-
 The scenarios run beside each other, because they mostly wait. Those that disturb nothing but their own jobs share one cluster; the others
 have one of their own.
 """
@@ -22,7 +20,7 @@ from lib.lab import OK, equal, expect
 from lib.slurm_cluster import Cluster, skip_without_slurm
 
 BIN = os.path.abspath(sys.argv[1])
-AT_ONCE = 6
+AT_ONCE = 7
 # n4 and n5 may die; the jobs on n6 may be preempted.
 PARTITIONS = """\
 PartitionName=main Nodes=n1,n2,n3 Default=YES PriorityTier=1 PreemptMode=OFF
@@ -365,25 +363,15 @@ def test_everything_is_killed(place):
         shared.micro.same(place)
 
 
-PARTS = {
-    "bytes": (test_everything_is_killed, test_same_bytes, test_python_single_jobs, test_cancelled_by_hand, test_adopted,
-              test_controller_restarts),
-    "ends": (test_node_dies, test_gpus_of_the_nodes, test_time_limit, test_requeued_by_the_site, test_preempted),
-    "lost": (test_daemon_in_a_job, test_ids_are_given_again, test_forgotten_while_away),
-}
-
-
 def main():
     skip_without_slurm()
-    part = PARTS.get(sys.argv[2]) if len(sys.argv) == 3 else None
-    if part:  # ctest runs them beside each other
-        del sys.argv[2]
-    tests = part or sum(PARTS.values(), ())
     with lab.Lab(BIN) as host, Cluster(host, nodes=6, cpus=16, memory=64000, partitions=PARTITIONS, extra=PREEMPTION) as shared.cluster:
         with futures.ThreadPoolExecutor(2) as pool:
             micro, python = (pool.submit(runs.Local, host, BIN, name) for name in ("micro", "python_worker"))
             shared.micro, shared.python = micro.result(), python.result()
-        lab.main(*tests, at_once=AT_ONCE)
+        lab.main(test_everything_is_killed, test_daemon_in_a_job, test_gpus_of_the_nodes, test_node_dies, test_ids_are_given_again,
+                 test_forgotten_while_away, test_time_limit, test_controller_restarts, test_preempted, test_cancelled_by_hand,
+                 test_requeued_by_the_site, test_adopted, test_python_single_jobs, test_same_bytes, at_once=AT_ONCE)
 
 
 if __name__ == "__main__":

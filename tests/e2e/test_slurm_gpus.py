@@ -113,4 +113,4 @@ def test_no_node_has_it(place):
 
 
 skip_without_slurm()
-lab.main(test_a_node_with_another_gpu, test_no_node_has_it)
+lab.main(test_a_node_with_another_gpu, test_no_node_has_it, at_once=2)
