@@ -6,7 +6,7 @@
  * The reference adds products that are exact in double in double. Errors are relative to the root
  * of the mean square of the exact elements: the root of the errors' mean square, and the worst one.
  *
- *   bench_chains                   numbers drawn as named
+ *   bench_chains [--long]          numbers drawn as named: of one kind, with --long of all
  *   bench_chains MODEL CORPUS      of a trained model (a folder with model.json, of bytes): the
  *                                  gradient of its head over the first 100,000 bytes of a text
  */
@@ -257,7 +257,7 @@ int main(int argc, char **argv)
     printf("%s\n", gemm_blas_text());
     if (argc == 3)
         return compare_trained(&p, argv[1], argv[2]);
-    for (size_t i = 0; i < sizeof(PAIRS) / sizeof(PAIRS[0]); i++)
+    for (size_t i = 0; i < (argc == 2 ? sizeof(PAIRS) / sizeof(PAIRS[0]) : 1); i++)
         for (size_t d = 0; d < sizeof(DEPTHS) / sizeof(DEPTHS[0]); d++) {
             p.k = DEPTHS[d];
             fill(&p, &PAIRS[i]);

@@ -317,7 +317,7 @@ int main(int argc, char **argv)
                 {"gsm8k-like", draw_gsm8k, 20}};
     bool is_long = argc > 1 && strcmp(argv[1], "--long") == 0;
     const char *name = argc > 1 + is_long ? argv[1 + is_long] : "dense34m";
-    size_t n = is_long ? 800 : 80, model = 0;
+    size_t n = is_long ? 800 : 40, model = 0;
     struct weights w;
     struct engine *e = NULL;
     struct err err;

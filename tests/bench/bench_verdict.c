@@ -1,6 +1,7 @@
-/* A verdict from as many records as a program can have, and how it grows: 10^4 .. 10^6 records of
- * ten benchmarks. Made in memory, to the digest of verdict.json, as the daemon goes about it; and
- * `preregctl replay` of a file, whole. Each in a process of its own, so that its memory is its own.
+/* A verdict from as many records as a program can have, 10^6 of ten benchmarks, and with --long how
+ * it grows from 10^4 on. Made in memory, to the digest of verdict.json, as the daemon goes about
+ * it; and `preregctl replay` of a file, whole. Each in a process of its own, so that its memory is
+ * its own.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -254,9 +255,10 @@ static int measure(const char *what, size_t n, int repetitions, child_fn *child)
 int main(int argc, char **argv)
 {
     static const size_t sizes[] = {10000, 100000, 300000, RECORDS_MAX};
-    const int repetitions = argc > 1 && strcmp(argv[1], "--long") == 0 ? 9 : 3;
+    const bool is_long = argc > 1 && strcmp(argv[1], "--long") == 0;
+    const int repetitions = is_long ? 9 : 3;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(sizes); i++) {
+    for (size_t i = is_long ? 0 : ARRAY_LEN(sizes) - 1; rc == 0 && i < ARRAY_LEN(sizes); i++) {
         rc = measure("verdict", sizes[i], repetitions, child_verdict);
         rc = rc == 0 && !run_once(sizes[i], child_files).done ? -1 : rc;
         rc = rc == 0 ? measure("preregctl replay", sizes[i], repetitions, child_replay) : rc;

@@ -12,7 +12,7 @@
 #include "tests/sim/world.h"
 #include "tests/unit/sparse.h"
 
-enum { N_SMALL = 1000 };
+enum { N_SMALL = 500 };
 
 static void report(const char *what, const struct sim *t, int64_t since_ns)
 {
@@ -119,9 +119,8 @@ int main(void)
     }
     /* A part of the worlds is made of the seeds after those of a whole run. */
     const uint64_t n_small = is_long ? 40000 : N_SMALL;
-    const uint64_t n_large = is_long ? 20 : 3;
     int rc = run_small(part > 1 ? n_small + 1 : 1, n_small / part);
-    run_large(part > 1 ? n_large + 1 : 1, part > 1 ? 1 : n_large, 100000);
+    run_large(part > 1 ? 4 : is_long ? 1 : 2, part > 1 ? 1 : is_long ? 20 : 2, 100000);
     if (is_long) {
         run_large(1, 1, 1000000);
     }
