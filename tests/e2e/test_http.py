@@ -318,7 +318,7 @@ def walk(page, program, tasks, wanted_sealed):
 
 def test_program(place):
     """micro: what is asked while it runs has nothing sealed; a tab over a killed daemon; the report after the end."""
-    grid = place.prepare_small(tokens=12_000)
+    grid = place.prepare_small()
     place.ctl("lock", grid)
     serve_page(place, "--http")
     page = Page(place)
@@ -652,8 +652,8 @@ def test_notify(place):
     place.kill_daemon()
     place.serve()
     place.wait_for(lambda: any(e["event"] == "started_after_crash" for e in events()), 60, "the crash is told of")
-    rogue.release(place)
     place.ctl("resume")
+    rogue.release(place)
     place.wait_for(lambda: any(e["event"] == "verdict" for e in events()), 60, "the verdict is told of")
     told = events()
     equal([e["event"] for e in told], ["blocked", "paused", "started_after_crash", "verdict"], "events")

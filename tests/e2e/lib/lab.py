@@ -208,7 +208,7 @@ class Lab:
         expect(run.returncode == 0, f"prepare {name}: {run.stdout}{run.stderr}")
         return os.path.join(folder, "grid.toml")
 
-    def prepare_small(self, tokens=24_000):
+    def prepare_small(self, tokens=12_000):
         """micro with less training, whole with PREREGD_LONG=1: for tests in which it does not matter what the models learn."""
         grid = self.prepare("micro")
         if LONG:

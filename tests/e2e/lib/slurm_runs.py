@@ -54,7 +54,7 @@ class Local:
     def __init__(self, host, bin_folder, name):
         self.name = name
         with lab.Lab(bin_folder) as place:
-            grid = place.prepare_small() if name == "micro" else place.prepare(name)
+            grid = place.prepare_small(24_000) if name == "micro" else place.prepare(name)
             if name == "python_worker":
                 for old, new in TRAIN:
                     place.edit(os.path.join(os.path.dirname(grid), "train.py"), old, new)
