@@ -133,8 +133,8 @@ def _points(stage: str, name: str) -> Dict[int, Optional[float]]:
     points: Dict[int, Optional[float]] = {}
     if not os.path.exists(result):
         return points
-    last = os.path.basename(os.path.dirname(os.path.realpath(result)))
-    attempts = sorted(a for a in os.listdir(stage) if a.startswith("attempt-") and a <= last)
+    last = _number(os.path.basename(os.path.dirname(os.path.realpath(result))))
+    attempts = sorted((a for a in os.listdir(stage) if a.startswith("attempt-") and _number(a) <= last), key=_number)
     for attempt in attempts:
         path = os.path.join(stage, attempt, "events.jsonl")
         if not os.path.exists(path):
@@ -146,8 +146,14 @@ def _points(stage: str, name: str) -> Dict[int, Optional[float]]:
                 begun = begun or event.get("type") == "resumed"
                 if event.get("type") == "point" and event.get("name") == name and isinstance(event.get("step"), int):
                     fresh[event["step"]] = event.get("value")
-        points = {**points, **fresh} if begun else fresh  # an attempt that did not resume began at the start
+        # An attempt that did not resume began at the start; one that ended before it said a thing began nothing
+        points = {**points, **fresh} if begun or not fresh else fresh
     return points
+
+
+def _number(attempt: str) -> int:
+    """Of attempt-NUMBER-ID."""
+    return int(attempt.split("-")[1])
 
 
 def _event(line: str) -> Dict[str, Any]:

@@ -108,14 +108,17 @@ class ResultsTest(place.Case):
 
     def test_points(self):
         """A step that was repeated counts once; what precedes an attempt that began at the start does not count."""
-        self.write("stage/attempt-0003-c/result.json", "{}")
-        os.symlink(self.path("stage/attempt-0003-c/result.json"), self.path("stage/result.json"))
+        self.write("stage/attempt-100-e/result.json", "{}")
+        os.symlink(self.path("stage/attempt-100-e/result.json"), self.path("stage/result.json"))
         point = '{{"type":"point","step":{},"name":"loss","value":{}}}\n'
-        self.write("stage/attempt-0001-a/events.jsonl", point.format(9, 9.5))
-        self.write("stage/attempt-0002-b/events.jsonl", point.format(0, 3.0) + point.format(1, 2.0) + '{"type":"point","ste')
-        self.write("stage/attempt-0003-c/events.jsonl", '{"type":"resumed","step":1}\n' + point.format(1, 2.0) + point.format(2, "null"))
-        self.write("stage/attempt-0004-d/events.jsonl", point.format(3, 1.0))
-        self.assertEqual(results._points(self.path("stage"), "loss"), {0: 3.0, 1: 2.0, 2: None})
+        self.write("stage/attempt-01-a/events.jsonl", point.format(9, 9.5))
+        self.write("stage/attempt-02-b/events.jsonl", point.format(0, 3.0) + point.format(1, 2.0) + '{"type":"point","ste')
+        self.write("stage/attempt-03-c/events.jsonl", '{"type":"resumed","step":1}\n' + point.format(1, 2.0) + point.format(2, 2.5))
+        self.write("stage/attempt-04-d/events.jsonl", '{"type":"note"}\n')  # killed before it said where it begins
+        self.write("stage/attempt-11-d/events.jsonl", '{"type":"resumed","step":2}\n' + point.format(2, "null"))
+        self.write("stage/attempt-100-e/events.jsonl", '{"type":"resumed","step":3}\n' + point.format(3, 1.5))
+        self.write("stage/attempt-101-f/events.jsonl", point.format(3, 1.0))
+        self.assertEqual(results._points(self.path("stage"), "loss"), {0: 3.0, 1: 2.0, 2: None, 3: 1.5})
 
 
 if __name__ == "__main__":
