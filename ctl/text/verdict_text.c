@@ -297,6 +297,8 @@ static void add_gates(struct strbuf *sb, const struct term *t, struct gates *g)
     if (g->rows->child != NULL) {
         strbuf_addc(sb, '\n');
         out_table(sb, t, g->rows, columns, ARRAY_LEN(columns));
+        strbuf_adds(sb, "best in sigma: how far the best cell is above the floor, in binomial "
+                        "standard errors\n");
     }
     if (g->n_open > 0) {
         strbuf_addf(sb, "\n%s", g->open.buf);

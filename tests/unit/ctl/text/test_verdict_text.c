@@ -54,6 +54,8 @@ static void test_bound(void **state)
                 "measure  floor  lowest  highest  best in sigma  unknown  cells that clear\n"
                 "mmlu      0.27    0.25     0.28  +0.2                 0  1 of 2\n"
                 "copa       0.6       -        -  -                    1  0 of 1\n"
+                "best in sigma: how far the best cell is above the floor, in binomial standard "
+                "errors\n"
                 "\n"
                 "undetermined: copa of a: outside 0..1\n"
                 "\n"
