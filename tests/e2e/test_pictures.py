@@ -34,6 +34,9 @@ LAYOUT = """(() => {
   }
   for (const e of document.querySelectorAll('caption > span'))
     if (e.getBoundingClientRect().width > root.clientWidth) wrong.push(`${name(e)} is wider than the window`);
+  const verdict = document.querySelector('.verdict');
+  const gap = verdict.nextElementSibling.getBoundingClientRect().top - verdict.getBoundingClientRect().bottom;
+  if (gap < 8) wrong.push(`${gap} px between the verdict and what follows it`);
   for (const e of document.querySelectorAll('svg text')) {
     const box = e.getBoundingClientRect(), of = e.ownerSVGElement.getBoundingClientRect();
     if (box.left < of.left - 2 || box.right > of.right + 2 || box.top < of.top - 2 || box.bottom > of.bottom + 2)
