@@ -376,7 +376,8 @@ int receipt_export(const struct export_spec *spec, struct export_made *made, str
     /* an existing receipt may carry signatures that cannot be recreated */
     if (file_kind_at(made->folder) != FILE_ABSENT || file_kind_at(made->tar) != FILE_ABSENT) {
         rc = err_set(err, ERR_EXISTS,
-                     "%s or its .tar is there: a receipt that may be signed is not replaced",
+                     "%s or its .tar is there: a receipt that may be signed is not replaced; -o "
+                     "names another folder",
                      made->folder);
         goto out;
     }

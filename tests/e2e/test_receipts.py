@@ -101,7 +101,8 @@ def test_executed(place):
     for path in (folder, tar):
         answer = verify(place, path, level="self-consistent")
         equal((answer["counts"]["tasks"], answer["counts"]["amendments"], answer["records"]), (8, 1, "executed"), "counts")
-    expect("is not replaced" in place.ctl("export", "--out", place.path("out"), wanted=ANY).stderr, "a receipt is replaced")
+    expect("is not replaced; -o names another folder" in place.ctl("export", "--out", place.path("out"), wanted=ANY).stderr,
+           "a receipt is replaced")
     verify(place, folder, *trust, level="self-consistent")  # nobody vouches for the records yet
     check_tampering(place, folder)
     for key in (bob, alice):
