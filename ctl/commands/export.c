@@ -44,6 +44,17 @@ static int find_folder(const struct ctl_options *o, char **folder, struct err *e
     return folder_of_program(o, name, folder, err);
 }
 
+/* What --items asked for may not be there. */
+static void tell_no_items(const struct ctl_options *o, const char *receipt)
+{
+    char *items = path_join(receipt, RECEIPT_ITEMS);
+    if (o->with_items && file_kind_at(items) == FILE_ABSENT) {
+        terminal_printf(
+            stderr, "preregctl: --items: no result has items; the scores rest on the records\n");
+    }
+    free(items);
+}
+
 /* ---- --format ---- */
 
 /* Where the receipt is that is to be written in another format. */
@@ -94,6 +105,9 @@ static int find_receipt(const struct ctl_options *o, struct format_from *from, c
                                      .with_items = o->with_items};
     rc = receipt_export(&spec, &from->made, err);
     *receipt = from->made.folder;
+    if (rc == 0) {
+        tell_no_items(o, *receipt);
+    }
     return rc;
 }
 
@@ -168,6 +182,9 @@ int cmd_export(const struct ctl_options *o, enum exit_code *code, struct err *er
         if (rc != 0 && o->n_args == 0) { /* of one that was not named */
             rc = err_wrap(err, "%s", strrchr(folder, '/') + 1);
         }
+    }
+    if (rc == 0) {
+        tell_no_items(o, made.folder);
     }
     if (rc == 0 && o->json) {
         cJSON *answer = json_object();

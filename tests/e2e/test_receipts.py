@@ -103,6 +103,8 @@ def test_executed(place):
         equal((answer["counts"]["tasks"], answer["counts"]["amendments"], answer["records"]), (8, 1, "executed"), "counts")
     expect("is not replaced; -o names another folder" in place.ctl("export", "--out", place.path("out"), wanted=ANY).stderr,
            "a receipt is replaced")
+    expect("no result has items" in place.ctl("export", "--items", "--out", place.path("itemless")).stderr,
+           "nothing is said of missing items")
     verify(place, folder, *trust, level="self-consistent")  # nobody vouches for the records yet
     check_tampering(place, folder)
     for key in (bob, alice):

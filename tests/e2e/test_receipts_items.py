@@ -63,6 +63,7 @@ def test_items(place):
     answer = place.ctl_json("verify", plain)
     equal((answer["rests_on"], answer["items"]), ("records", None), "without items")
     expect(any("The items behind the scores" in s for s in answer["not_shown"]), f"not shown: {answer['not_shown']}")
+    equal(place.ctl("export", "honest", "--items", "--out", place.path("quiet")).stderr, "", "items that are there")
     made = place.ctl_json("export", "honest", "--items", "--out", place.path("out"))
     for path in (made["folder"], made["tar"]):
         answer = place.ctl_json("verify", path)
