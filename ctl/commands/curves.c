@@ -103,6 +103,7 @@ static void draw(struct curve_drawing *d, bool open)
     const struct term t = term_of_stdout();
     /* a narrow terminal still gets ten columns */
     const size_t wide = t.columns < LABEL + 10 ? LABEL + 10 : t.columns;
+    size_t n_read = 0;
     for (size_t s = 0; s < p->n_stages; s++) {
         struct curve_frame frame = CURVE_FRAME_INIT;
         frame.columns = wide > LABEL + COLUMNS ? COLUMNS : wide - LABEL;
@@ -113,11 +114,12 @@ static void draw(struct curve_drawing *d, bool open)
             continue;
         }
         read_stage(d, &p->stages[s], &frame);
+        n_read++;
         for (size_t k = 0; k < p->n_conditions; k++) {
             draw_condition(d, p->stages[s].name, k, &frame);
         }
     }
-    if (d->n_drawn == 0) {
+    if (d->n_drawn == 0 && n_read > 0) {
         strbuf_adds(&d->out, "no points of a curve \"" CURVE_NAME "\" yet\n");
     }
 }

@@ -86,6 +86,14 @@ def test_which_program(place):
     equal(json.loads(place.run("preregctl", "verdict", "--json").stdout)["program"], ids["later"], "the same without a daemon")
 
 
+def test_one_stage(place):
+    """What is said of the only stage of a cell, sealed and at work."""
+    place.serve()
+    place.must(OK, "preregd", "submit", rogue.program(place, ["wait", "good"]))
+    place.wait_for(lambda: sorted(t["state"] for t in place.tasks().values()) == ["done", "running"], 30, "one is done, one runs")
+    equal(place.ctl("curves").stdout, "probe: sealed until the end\n", "curves")
+
+
 def test_no_daemon(place):
     for command in (["status"], ["cells"], ["verdict"], ["stop"], ["pause"], ["explain", "a/b"], ["logs", "a/b"]):
         run = place.ctl(*command, wanted=NO_DAEMON)
@@ -285,6 +293,6 @@ def test_errors_are_last(place):
     equal(said[-3], "lock: none yet", "the end of the report")
 
 
-lab.main(test_usage, test_usage_json, test_which_program, test_no_daemon, test_bad_toml, test_items, test_memory, test_absurd_programs,
-         test_wrong_things_in_the_way, test_init_does_not_overwrite, test_lock, test_two_daemons, test_state_of_another_version, test_socket,
-         test_output_to_a_full_disk, test_errors_are_last)
+lab.main(test_usage, test_usage_json, test_which_program, test_one_stage, test_no_daemon, test_bad_toml, test_items, test_memory,
+         test_absurd_programs, test_wrong_things_in_the_way, test_init_does_not_overwrite, test_lock, test_two_daemons,
+         test_state_of_another_version, test_socket, test_output_to_a_full_disk, test_errors_are_last)
