@@ -63,7 +63,7 @@ const struct ctl_command ctl_commands[] = {
     {"cells", "[PROGRAM]", "every cell with the state of its tasks", NULL, CTL_JSON | CTL_HOST, 0,
      1, cmd_cells},
     {"explain", "TASK", "why a task is in the state it is in",
-     "TASK is CELL/STAGE or apparatus/NAME, as `cells` prints it.",
+     "TASK is CELL/STAGE or apparatus/NAME, as `cells` prints it, or a CELL that has one task.",
      CTL_JSON | CTL_PROGRAM | CTL_HOST, 1, 1, cmd_explain},
     {"logs", "TASK", "the last lines of a task's attempt",
      "The last lines of standard error and output of the newest attempt (or of --attempt N), at\n"

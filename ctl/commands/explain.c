@@ -1,8 +1,10 @@
 /*
  * explain TASK: why a task is in the state it is in, what it waits for, the rest of its
  * budgets, and every attempt so far. The daemon decides; this file has the words for its reasons. A
- * cell's name instead of a task's is answered with the names of its tasks.
+ * cell's name instead of a task's is taken for its only task, or answered with the names of its
+ * tasks.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -305,6 +307,27 @@ static int name_tasks(const cJSON *cell, struct err *err)
     return rc;
 }
 
+static int explain_task(const struct ctl_options *o, const char *task, struct err *err)
+{
+    cJSON *params = ask_params(o, false);
+    json_put_string(params, "task", task);
+    return ask_and_say(o, "explain", params, say, err);
+}
+
+/* Its only task, or an error that names its tasks. */
+static int explain_tasks(const struct ctl_options *o, const cJSON *cell, struct err *err)
+{
+    const cJSON *tasks = json_member(cell, "tasks");
+    if (cJSON_GetArraySize(tasks) != 1) {
+        return name_tasks(cell, err);
+    }
+    char *task =
+        xasprintf("%s/%s", answer_text(cell, "name", "?"), answer_text(tasks->child, "stage", "?"));
+    int rc = explain_task(o, task, err);
+    free(task);
+    return rc;
+}
+
 /* Called when there is no such task: the argument may be a cell. */
 static int explain_cell(const struct ctl_options *o, struct err *err)
 {
@@ -318,7 +341,7 @@ static int explain_cell(const struct ctl_options *o, struct err *err)
         cJSON_ArrayForEach(cell, json_member(answer, "cells"))
         {
             if (cell_name_is(answer_text(cell, "name", ""), o->args[0])) {
-                rc = name_tasks(cell, err);
+                rc = explain_tasks(o, cell, err);
             }
         }
     }
@@ -330,9 +353,7 @@ static int explain_cell(const struct ctl_options *o, struct err *err)
 int cmd_explain(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     *code = EXIT_OK;
-    cJSON *params = ask_params(o, false);
-    json_put_string(params, "task", o->args[0]);
-    int rc = ask_and_say(o, "explain", params, say, err);
+    int rc = explain_task(o, o->args[0], err);
     /* the message of the first error stays, unless the argument is a cell */
     return rc == ERR_NOT_FOUND ? explain_cell(o, err) : rc;
 }

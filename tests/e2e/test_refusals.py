@@ -92,6 +92,8 @@ def test_one_stage(place):
     place.must(OK, "preregd", "submit", rogue.program(place, ["wait", "good"]))
     place.wait_for(lambda: sorted(t["state"] for t in place.tasks().values()) == ["done", "running"], 30, "one is done, one runs")
     equal(place.ctl("curves").stdout, "probe: sealed until the end\n", "curves")
+    equal(place.ctl_json("explain", "seed=1,mode=good"), place.ctl_json("explain", "mode=good,seed=1/probe"),
+          "explain of a cell with one task")
 
 
 def test_no_daemon(place):
