@@ -12,11 +12,24 @@
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 
-static void say(const cJSON *answer)
+static void say_with(const cJSON *answer, const char *one, const char *many)
 {
     const int64_t n = answer_int(answer, "attempts", 0);
-    terminal_printf(stdout, "preregd is stopping; %lld %s running\n", (long long)n,
-                    text_plural(n, "attempt was", "attempts were"));
+    terminal_printf(stdout, "preregd is stopping; %lld %s running%s\n", (long long)n,
+                    text_plural(n, "attempt was", "attempts were"),
+                    n == 0 ? "" : text_plural(n, one, many));
+}
+
+static void say_left(const cJSON *answer)
+{
+    say_with(answer, ": it goes on, and the next preregd adopts it",
+             ": they go on, and the next preregd adopts them");
+}
+
+static void say_killed(const cJSON *answer)
+{
+    say_with(answer, ": it gets time to checkpoint, and is ended",
+             ": they get time to checkpoint, and are ended");
 }
 
 int cmd_stop(const struct ctl_options *o, enum exit_code *code, struct err *err)
@@ -24,5 +37,5 @@ int cmd_stop(const struct ctl_options *o, enum exit_code *code, struct err *err)
     *code = EXIT_OK;
     cJSON *params = json_object();
     json_put_bool(params, "kill", o->kill);
-    return ask_and_say(o, "stop", params, say, err);
+    return ask_and_say(o, "stop", params, o->kill ? say_killed : say_left, err);
 }

@@ -94,6 +94,11 @@ def test_one_stage(place):
     equal(place.ctl("curves").stdout, "probe: sealed until the end\n", "curves")
     equal(place.ctl_json("explain", "seed=1,mode=good"), place.ctl_json("explain", "mode=good,seed=1/probe"),
           "explain of a cell with one task")
+    equal(place.ctl("stop").stdout, "preregd is stopping; 1 attempt was running: it goes on, and the next preregd adopts it\n", "stop")
+    place.daemon.wait()
+    place.serve()
+    equal(place.ctl("stop", "--kill").stdout, "preregd is stopping; 1 attempt was running: it gets time to checkpoint, and is ended\n",
+          "stop --kill")
 
 
 def test_no_daemon(place):
