@@ -116,17 +116,28 @@ static double fact_or_nan(const cJSON *describe, const struct plan_program *p, s
     return said ? v : (double)NAN;
 }
 
-/* The first stage whose workers say how large their model is. */
-static size_t model_stage(const struct plan_program *p, const cJSON *describe)
+/* The first stage whose workers state the fact in some condition. */
+static size_t stage_with(const struct plan_program *p, const cJSON *describe, const char *fact)
 {
     for (size_t s = 0; s < p->n_stages; s++) {
         for (size_t c = 0; c < p->n_conditions; c++) {
-            if (!isnan(fact_or_nan(describe, p, c, s, "params_total"))) {
+            if (!isnan(fact_or_nan(describe, p, c, s, fact))) {
                 return s;
             }
         }
     }
     return INDEX_NONE;
+}
+
+/* The stage whose workers state their model's size; a script may only say how long it trains. */
+static size_t model_stage(const struct plan_program *p, const cJSON *describe)
+{
+    static const enum fixed_column tells[] = {FIXED_PARAMS_TOTAL, FIXED_TOKENS, FIXED_STEPS};
+    size_t stage = INDEX_NONE;
+    for (size_t i = 0; stage == INDEX_NONE && i < ARRAY_LEN(tells); i++) {
+        stage = stage_with(p, describe, columns[tells[i]].key);
+    }
+    return stage;
 }
 
 /* One row of the table of what is held fixed; ratios are derived and are NaN where a part is. */

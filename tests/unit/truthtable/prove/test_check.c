@@ -354,6 +354,24 @@ static void test_fixed(void **state)
     finish(&c);
 }
 
+/* A script that states no model's size still states how long it trains. */
+static void test_fixed_steps(void **state)
+{
+    struct checked c;
+    (void)state;
+    run(&c,
+        program_of(
+            "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"contrast.c[q].mean > 0\"], [\"b\", "
+            "\"otherwise\"]]\n"
+            "[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"O1\"], [\"b\", \"O2\"]]\n" OUTCOMES),
+        "{\"arch=x\":{\"train\":{\"metrics\":[\"q\"],\"facts\":{\"steps\":300}}},"
+        "\"arch=y\":{\"train\":{\"metrics\":[\"q\"],\"facts\":{\"steps\":300}}}}");
+    assert_string_equal(c.r.fixed_words.equal, "steps");
+    assert_non_null(strstr(c.r.fixed_words.unknown, "P_total"));
+    assert_true(isnan(c.r.plan.flops));
+    finish(&c);
+}
+
 static void test_bad_conditions(void **state)
 {
     struct checked c;
@@ -521,6 +539,7 @@ int main(void)
         cmocka_unit_test(test_unread),
         cmocka_unit_test(test_nested_thresholds),
         cmocka_unit_test(test_fixed),
+        cmocka_unit_test(test_fixed_steps),
         cmocka_unit_test(test_bad_conditions),
         cmocka_unit_test(test_linear_systems),
     };
