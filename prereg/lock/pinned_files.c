@@ -111,6 +111,38 @@ void pinned_release(struct pinned_list *list)
     *list = (struct pinned_list){0};
 }
 
+/* Whether a name ends like that of a script. */
+static bool is_script(const char *name)
+{
+    static const char *const ends[] = {".py", ".sh", ".R", ".jl", ".pl"};
+    const char *dot = strrchr(name, '.');
+    bool is = false;
+    for (size_t i = 0; dot != NULL && i < ARRAY_LEN(ends); i++) {
+        is = is || strcmp(dot, ends[i]) == 0;
+    }
+    return is;
+}
+
+/* ["python3", "-u", "train.py"]: the first word that is no option, if it is a script, must be
+ * there: else nothing would be pinned, and the interpreter would look in the attempt's folder. */
+static void check_script(const struct plan_program *p, const struct plan_stage *s,
+                         struct diag *diag)
+{
+    size_t i = 1;
+    while (i < s->n_command && s->command[i][0] == '-' && strlen(s->command[i]) == 2) {
+        i++;
+    }
+    if (i >= s->n_command || s->command[i][0] == '/' || !is_script(s->command[i])) {
+        return;
+    }
+    char *path = path_absolute(p->folder, s->command[i]);
+    if (file_kind_at(path) == FILE_ABSENT) {
+        diag_add(diag, DIAG_ERROR, s->place.line, s->place.column,
+                 "stage.%s.command: %s does not exist", s->name, path);
+    }
+    free(path);
+}
+
 void program_check_files(const struct plan_program *p, struct diag *diag)
 {
     for (size_t i = 0; i < p->n_data; i++) {
@@ -132,6 +164,7 @@ void program_check_files(const struct plan_program *p, struct diag *diag)
                      "stage needs",
                      s->name, s->environment_path);
         }
+        check_script(p, s, diag);
     }
     struct pinned_list files;
     struct err err;

@@ -300,6 +300,40 @@ static void test_load_from_folder(void **state)
     scratch_remove(folder);
 }
 
+/* A script that an interpreter is to run is a file as well, behind options of one letter. */
+static void test_missing_script(void **state)
+{
+    static const struct {
+        const char *command;
+        bool is_fault;
+    } rows[] = {{"\"sh\", \"trian.sh\"", true},        {"\"sh\", \"-u\", \"trian.sh\"", true},
+                {"\"sh\", \"train.sh\"", false},       {"\"sh\", \"-c\", \"./run.sh x\"", false},
+                {"\"sh\", \"/nowhere/x.sh\"", false},  {"\"sh\", \"trian\"", false},
+                {"\"sh\", \"--out\", \"x.sh\"", false}};
+    (void)state;
+    char *folder = scratch_make();
+    free(scratch_write(folder, "train.sh", "", 0600));
+    free(scratch_write(folder, "corpus.txt", "x", 0600));
+    free(scratch_write(folder, "worker.sh", "#!/bin/sh\n", 0700));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CHECK_ROW("%s", rows[i].command);
+        char *text = text_replace(SMALL_PROGRAM, "\"./worker.sh\", \"--quick\"", rows[i].command);
+        struct plan_program *p = program_of(text, folder);
+        struct diag diag;
+        diag_init(&diag, "grid.toml");
+        program_check_files(p, &diag);
+        assert_int_equal(diag.n_errors, rows[i].is_fault);
+        if (rows[i].is_fault) {
+            assert_non_null(strstr(diag.items[0].msg, "trian.sh does not exist"));
+            assert_int_equal(diag.items[0].line, 14);
+        }
+        diag_release(&diag);
+        program_free(p);
+        free(text);
+    }
+    scratch_remove(folder);
+}
+
 static void test_missing_files(void **state)
 {
     (void)state;
@@ -338,6 +372,7 @@ int main(void)
         cmocka_unit_test(test_long_folder),
         cmocka_unit_test(test_load_from_folder),
         cmocka_unit_test(test_missing_files),
+        cmocka_unit_test(test_missing_script),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
