@@ -85,17 +85,23 @@ void load_missing(struct load *l, const char *text)
     diag_add(l->diag, DIAG_ERROR, 1, 1, "%s", text);
 }
 
-/* "; did you mean "x"?", or nothing. */
-static const char *hint(const char *name, struct names names, char *out, size_t size)
+const char *load_nearest(const char *name, struct names names)
 {
     const char **known = xcalloc(names.n, sizeof(*known));
     for (size_t i = 0; i < names.n; i++) {
         known[i] = names_at(names, i);
     }
     const char *near = text_nearest(name, known, names.n);
+    free(known);
+    return near;
+}
+
+/* "; did you mean "x"?", or nothing. */
+static const char *hint(const char *name, struct names names, char *out, size_t size)
+{
+    const char *near = load_nearest(name, names);
     (void)snprintf(out, size, near == NULL ? "%s" : "; did you mean \"%s\"?",
                    near == NULL ? "" : near);
-    free(known);
     return out;
 }
 

@@ -34,6 +34,9 @@ void load_missing(struct load *l, const char *text);
 size_t load_lookup(struct load *l, const struct toml_node *at, struct names names);
 size_t load_lookup_key(struct load *l, const struct toml_node *at, struct names names);
 
+/* The known name that is most like this one; NULL when none is. */
+const char *load_nearest(const char *name, struct names names);
+
 /* Every key of the table must be one of `known`. */
 void load_check_keys(struct load *l, const struct toml_node *table, const char *const *known,
                      size_t n_known);

@@ -9,13 +9,28 @@
 #include "base/xalloc.h"
 #include "prereg/load/load.h"
 
+/* "$Ir" is no name and stays what it is; where a factor is called "lr", that was hardly meant. */
+static void warn_of_near(struct load *l, const struct toml_node *n)
+{
+    const char *near = load_nearest(n->string + 1, names_factors(l->p));
+    const bool is_word = (n->string[1] | 0x20) >= 'a' && (n->string[1] | 0x20) <= 'z';
+    if (near != NULL && is_word) {
+        load_warn(l, n, "\"%.80s\" is no factor and stays a string; did you mean \"$%s\"?",
+                  n->string, near);
+    }
+}
+
 /* A string of the form $name is replaced by a factor's level; every other string is itself. */
 static void check_substitutions(struct load *l, const struct toml_node *n)
 {
     for (size_t i = 0; i < n->n_items; i++) {
         check_substitutions(l, n->items[i]);
     }
-    if (n->kind != TOML_STRING || n->string[0] != '$' || !text_is_name(n->string + 1)) {
+    if (n->kind != TOML_STRING || n->string[0] != '$') {
+        return;
+    }
+    if (!text_is_name(n->string + 1)) {
+        warn_of_near(l, n);
         return;
     }
     struct toml_node name = *n;
