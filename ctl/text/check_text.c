@@ -305,7 +305,21 @@ static void add_fixed_words(struct strbuf *sb, const char *label, const cJSON *w
     }
 }
 
-/* What is held fixed over all conditions, then between the arms of each contrast. */
+/* Whether some row has a number there. */
+static bool is_said(const cJSON *rows, const char *key)
+{
+    const cJSON *row = NULL;
+    cJSON_ArrayForEach(row, rows)
+    {
+        if (cJSON_IsNumber(json_member(row, key))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What is held fixed over all conditions, then between the arms of each contrast. Columns that no
+ * worker says anything of are left out; "unknown" names them. */
 static void add_fixed(struct strbuf *sb, const struct term *t, const cJSON *fixed)
 {
     static const struct out_column columns[] = {
@@ -322,9 +336,22 @@ static void add_fixed(struct strbuf *sb, const struct term *t, const cJSON *fixe
         {"passes", "passes over the data", OUT_NUMBER},
         {"unique per expert", "unique tokens per expert", OUT_COUNT},
     };
+    const cJSON *conditions = json_member(fixed, "conditions");
     const cJSON *contrast = NULL;
+    struct out_column shown[ARRAY_LEN(columns)] = {columns[0]};
+    size_t n = 1;
+    for (size_t i = 1; i < ARRAY_LEN(columns); i++) {
+        if (is_said(conditions, columns[i].key)) {
+            shown[n++] = columns[i];
+        }
+    }
     strbuf_addc(sb, '\n');
-    out_table(sb, t, json_member(fixed, "conditions"), columns, ARRAY_LEN(columns));
+    if (n == 1) {
+        strbuf_addf(sb, "held fixed: no worker states %s (docs/python-workers.md)\n",
+                    answer_text(fixed, "unknown", "anything"));
+        return;
+    }
+    out_table(sb, t, conditions, shown, n);
     add_fixed_words(sb, "over all conditions", fixed);
     cJSON_ArrayForEach(contrast, json_member(fixed, "contrasts"))
     {
