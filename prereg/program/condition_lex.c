@@ -90,6 +90,9 @@ static struct token lex_relop(struct lexer *lx, struct token t)
             return t;
         }
     }
+    if (*t.start == '=' && (t.start[1] == '<' || t.start[1] == '>')) {
+        return bad(t, t.start[1] == '<' ? "did you mean <=?" : "did you mean >=?");
+    }
     return bad(t, *t.start == '=' ? "a comparison for equality is written =="
                                   : "an inequality is written !=");
 }

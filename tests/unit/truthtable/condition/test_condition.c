@@ -147,6 +147,8 @@ static void test_errors(void **state)
         {"1 < 2 3", 18, "\"and\", \"or\" or the end is expected, not \"3\""},
         {"1 < \"x\"", 16, "single quotes"},
         {"measure.g['dense.mean > 1", 22, "not closed"},
+        {"1 =< 2", 14, "did you mean <=?"},
+        {"1 => 2", 14, "did you mean >=?"},
         {"1. < 2", 12, "digits must follow the point"},
         {"1e < 2", 12, "digits must follow the exponent"},
         {"1e999 < 2", 12, "too large"},
