@@ -112,7 +112,9 @@ static void load_measure(struct load *l, const struct toml_node *t)
                                .place = load_key_place(t)};
     load_check_keys(l, t, keys, ARRAY_LEN(keys));
     if (load_text(l, t, "metric", true, &m->metric_text)) {
-        const char *metric = load_metric(l, toml_member(t, "metric"), m->metric_text, &m->stage);
+        const struct toml_node *at = toml_member(t, "metric");
+        const char *metric = load_metric(l, at, m->metric_text, &m->stage);
+        m->metric_place = load_place(at);
         m->metric = metric == NULL ? "" : metric;
     }
     m->has_items = load_int(l, t, "items", (int64_t[]){1, JSON_INT_MAX}, &m->items);

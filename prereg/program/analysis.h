@@ -28,11 +28,11 @@ struct plan_measure {
     bool lower_better; /* better = "lower" */
     struct plan_hub hub;
     struct place place;
+    struct place metric_place;
     struct place items_place;
 };
 
-/* A proportion: a share of items, within 0..1; chance and floor are only taken from there. Units,
- * fields over items and bounds all ask this. */
+/* A share of items, within 0..1 as its chance and floor; units, fields and bounds ask this. */
 static inline bool measure_is_share(const struct plan_measure *m)
 {
     return m->has_chance || m->has_floor;

@@ -201,7 +201,7 @@ void describe_check_metrics(const struct plan_program *p, const cJSON *json, str
         if (metrics != NULL) {
             char where[96];
             (void)snprintf(where, sizeof(where), "measure.%s", m->name);
-            check_metric(metrics, m->metric, m->place, where, diag);
+            check_metric(metrics, m->metric, m->metric_place, where, diag);
         }
     }
     for (size_t i = 0; i < p->n_apparatus; i++) {

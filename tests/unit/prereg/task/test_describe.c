@@ -158,6 +158,7 @@ static void test_a_metric_that_is_not_there(void **state)
     assert_string_equal(a.diag.items[0].msg,
                         "measure.acc: its stage yields no metric \"acc\"; did you mean \"ac\"?");
     assert_int_equal(a.diag.items[0].line, a.p->measures[0].place.line);
+    assert_int_equal(a.diag.items[0].column, 18); /* the metric's value */
     answer_release(&a);
 }
 
