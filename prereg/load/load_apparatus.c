@@ -20,7 +20,7 @@ static void check_share(struct load *l, const struct plan_apparatus *a, const st
         }
     }
     if (share != NULL && !(a->value >= 0 && a->value <= 1)) {
-        load_error(l, toml_member(t, "value"), "%.15g is outside 0..1", a->value);
+        load_error(l, toml_member(t, "value"), "%.15g is outside 0..1: a share, as 0.90", a->value);
     } else if (share != NULL && a->value - a->within <= 0 && a->value + a->within >= 1) {
         load_error(l, toml_member(t, "within"), "every score would hold");
     }

@@ -284,7 +284,7 @@ static void check_anchor(struct load *l, const struct toml_node *n)
         return;
     }
     if (measure_is_share(&l->p->measures[m]) && !(n->real >= 0 && n->real <= 1)) {
-        load_error(l, n, "%.15g is outside 0..1", n->real);
+        load_error(l, n, "%.15g is outside 0..1: a share, as 0.90", n->real);
     }
 }
 

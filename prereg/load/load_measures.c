@@ -16,7 +16,7 @@ static bool load_share(struct load *l, const struct toml_node *t, const char *ke
         return false;
     }
     if (!(*out >= 0 && *out <= 1)) {
-        load_error(l, toml_member(t, key), "%.15g is outside 0..1", *out);
+        load_error(l, toml_member(t, key), "%.15g is outside 0..1: a share, as 0.90", *out);
         return false;
     }
     return true;

@@ -210,9 +210,9 @@ static const struct {
     {"items", "items = 100", "items = 0",
      "grid.toml:24:39: error: measure.acc.items: 0 is outside 1..9007199254740991\n"},
     {"chance", "chance = 0.25", "chance = 1.25",
-     "grid.toml:24:53: error: measure.acc.chance: 1.25 is outside 0..1\n"},
+     "grid.toml:24:53: error: measure.acc.chance: 1.25 is outside 0..1: a share, as 0.90\n"},
     {"floor_range", "floor = 0.3", "floor = 1.3",
-     "grid.toml:24:67: error: measure.acc.floor: 1.3 is outside 0..1\n"},
+     "grid.toml:24:67: error: measure.acc.floor: 1.3 is outside 0..1: a share, as 0.90\n"},
     {"floor_under_chance", "floor = 0.3", "floor = 0.2",
      "grid.toml:24:67: error: measure.acc.floor: 0.2 is below chance, 0.25: guessing would clear "
      "it\n"},
@@ -483,7 +483,7 @@ static const struct {
      "[run]\n",
      "grid.toml:39:10: error: instrument.anchors.source: an empty string\n"
      "grid.toml:40:34: error: instrument.anchors.models.dense-50m.acc: 27.37 is "
-     "outside 0..1\n"
+     "outside 0..1: a share, as 0.90\n"
      "grid.toml:40:41: error: instrument.anchors.models.dense-50m: unknown measure \"ac\"; did you "
      "mean \"acc\"?\n"
      "grid.toml:40:58: error: instrument.anchors.models.none: none\n"
@@ -542,7 +542,7 @@ static const struct {
      "model = \"m\"\n"
      "expect = { metric = \"score.acc\", value = 0.5, within = 0.5 }\n"
      "[run]\n",
-     "grid.toml:41:42: error: apparatus.r.expect.value: 27.37 is outside 0..1\n"
+     "grid.toml:41:42: error: apparatus.r.expect.value: 27.37 is outside 0..1: a share, as 0.90\n"
      "grid.toml:45:56: error: apparatus.s.expect.within: every score would hold\n"},
     {"run_key", "slots = 2", "slot = 2",
      "grid.toml:39:1: error: run: unknown key \"slot\"; did you mean \"slots\"?\n"},
