@@ -1,6 +1,6 @@
 /*
  * The guard waits at a pipe: a byte says that nothing is left to do, and the pipe's end that podman
- * has to remove the container. podman's monitor is no child of podman for long, so this process
+ * has to remove the container. podman's monitor soon leaves podman's process tree, so this process
  * becomes its reaper, and learns from it what the container took.
  */
 #include "ctl/container_guard.h"

@@ -12,7 +12,7 @@
 #include "base/err.h"
 
 struct container_guard {
-    int fd;    /* closed by the end of this process, too; -1: there is no container */
+    int fd;    /* closed by the end of this process, too; -1: without a container */
     pid_t pid; /* of the process that waits */
 };
 

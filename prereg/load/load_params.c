@@ -9,13 +9,14 @@
 #include "base/xalloc.h"
 #include "prereg/load/load.h"
 
-/* "$Ir" is no name and stays what it is; where a factor is called "lr", that was hardly meant. */
+/* "$Ir" names nothing and stays what it is; where a factor is called "lr", that was hardly meant.
+ */
 static void warn_of_near(struct load *l, const struct toml_node *n)
 {
     const char *near = load_nearest(n->string + 1, names_factors(l->p));
     const bool is_word = (n->string[1] | 0x20) >= 'a' && (n->string[1] | 0x20) <= 'z';
     if (near != NULL && is_word) {
-        load_warn(l, n, "\"%.80s\" is no factor and stays a string; did you mean \"$%s\"?",
+        load_warn(l, n, "\"%.80s\" names no factor and stays a string; did you mean \"$%s\"?",
                   n->string, near);
     }
 }

@@ -123,7 +123,7 @@ static bool is_script(const char *name)
     return is;
 }
 
-/* ["python3", "-u", "train.py"]: the first word that is no option, if it is a script, must be
+/* ["python3", "-u", "train.py"]: the first word after the options, if it is a script, must be
  * there: else nothing would be pinned, and the interpreter would look in the attempt's folder. */
 static void check_script(const struct plan_program *p, const struct plan_stage *s,
                          struct diag *diag)

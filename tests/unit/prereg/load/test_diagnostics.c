@@ -95,7 +95,7 @@ static const struct {
      "grid.toml:9:8: error: factor.arch.name: factor \"arch\" is duplicated\n"
      "grid.toml:17:30: error: stage.train.params.seed: unknown factor \"seed\"\n"},
     {"nearly_a_factor", "seed = \"$seed\"", "seed = \"$Seed\", b = [\"$HOME\", \"$\"]",
-     "grid.toml:17:30: warning: stage.train.params.seed: \"$Seed\" is no factor and stays a "
+     "grid.toml:17:30: warning: stage.train.params.seed: \"$Seed\" names no factor and stays a "
      "string; did you mean \"$seed\"?\n"},
     {"factor_table",
      "[[factor]]\n"
