@@ -227,7 +227,7 @@ def test_rate(place):
     first = seconds()
     with open(rates, encoding="utf-8") as f:
         found = json.load(f)
-    kinds = sorted({name.split(", ")[2].split()[0] for name in found})
+    kinds = sorted({name.split(", contract ")[1].split()[1] for name in found})
     equal(kinds, ["score", "train"], "what was measured")
     for name, rates_of in found.items():
         expect(all(0 <= rate < 1 for rate in rates_of), f"{name}: {rates_of} seconds")
