@@ -1,5 +1,5 @@
 /*
- * The guard waits at a pipe: a byte says that nothing is left to do, and the pipe's end that podman
+ * The guard waits at a socket: a byte says that nothing is left to do, and its end that podman
  * has to remove the container. podman's monitor soon leaves podman's process tree, so this process
  * becomes its reaper, and learns from it what the container took.
  */
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,8 +57,8 @@ int container_guard_open(struct container_guard *g, const char *name, struct err
         return rc;
     }
     char **env = image_runtime_variables();
-    if (pipe2(fds, O_CLOEXEC) != 0) {
-        rc = err_set_errno(err, errno, "pipe");
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {
+        rc = err_set_errno(err, errno, "socketpair");
         goto out;
     }
     g->pid = fork();
@@ -71,8 +72,9 @@ int container_guard_open(struct container_guard *g, const char *name, struct err
         rc = err_set_errno(err, errno, "fork");
         (void)close(g->fd);
         g->fd = -1;
+    } else {
+        (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     }
-    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 out:
     xfree_list(env);
     free(podman);
@@ -85,19 +87,19 @@ double container_guard_close(struct container_guard *g, bool by_itself)
     if (g->fd < 0) {
         return 0;
     }
-    ssize_t ignored = by_itself ? write(g->fd, "", 1) : 0;
-    (void)ignored;
-    (void)close(g->fd);
-    while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR) {
+    if (by_itself) {
+        (void)send(g->fd, "", 1, MSG_NOSIGNAL);
     }
-    /* the monitor, which ends after its container */
+    (void)close(g->fd);
+    /* the guard, which may wait for podman for long, and the monitor, which ends after its
+     * container */
     const int64_t end = clock_mono().ms + REAP_MS;
     struct rusage usage;
     pid_t pid;
     while ((pid = wait4(-1, NULL, WNOHANG, &usage)) >= 0 && clock_mono().ms < end) {
         if (pid == 0) {
             clock_sleep_ms(LOOK_MS);
-        } else if ((double)usage.ru_maxrss * 1024 > peak) {
+        } else if (pid != g->pid && (double)usage.ru_maxrss * 1024 > peak) {
             peak = (double)usage.ru_maxrss * 1024;
         }
     }

@@ -208,8 +208,9 @@ int rerun_worker_run(const struct rerun_guard *g, const struct rerun_worker *w, 
     }
     const pid_t pid = fork();
     if (pid < 0) {
+        rc = err_set_errno(err, errno, "fork");
         (void)container_guard_close(&guard, true);
-        return err_set_errno(err, errno, "fork");
+        return rc;
     }
     if (pid == 0) {
         child_run(w, self);

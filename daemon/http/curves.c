@@ -126,10 +126,11 @@ static void list_stage(const struct page_job *j, size_t stage, cJSON *list)
 
 static int list_read(struct page_job *j, struct err *err)
 {
-    const struct curves_question *q = j->question;
+    struct curves_question *q = j->question;
     cJSON *o = json_object();
     cJSON *list = json_array();
     (void)err;
+    q->began_ns = clock_mono_ns();
     for (size_t s = 0; s < q->n_stages; s++) {
         list_stage(j, s, list);
     }
@@ -160,13 +161,14 @@ static void take_point(void *ctx, const char *name, double x, double y)
 
 static int curves_read(struct page_job *j, struct err *err)
 {
-    const struct curves_question *q = j->question;
+    struct curves_question *q = j->question;
     struct curve_cell *cells = xcalloc(q->n_cells + 1, sizeof(*cells));
     cJSON *o = json_object();
     cJSON *arms = json_array();
     cJSON *singles = json_array();
     const size_t share = KEPT_MAX / (q->n_cells + 1);
     (void)err;
+    q->began_ns = clock_mono_ns();
     for (size_t c = 0; c < q->n_cells && !page_job_is_stopped(j); c++) {
         struct wanted_curve w = {.metric = q->metric,
                                  .points = &cells[c].points,
@@ -273,8 +275,8 @@ static void answer(struct page_request *r, const struct hosted *h, struct curves
     struct http *http = r->http;
     q->began_ns = clock_mono_ns();
     q->version = h->version;
-    q->final = h->status.verdict;
-    q->text = xasprintf("%u %zu %d %s\n%s", h->no, q->n_points, q->with_cells,
+    q->final = h->status.verdict && !h->status.removed;
+    q->text = xasprintf("%u %d %zu %d %s\n%s", h->no, q->final, q->n_points, q->with_cells,
                         q->metric == NULL ? "" : q->stages[0], q->metric == NULL ? "" : q->metric);
     const struct kept_answer *kept = kept_find(&http->kept, q->text, q->version, q->began_ns);
     if (kept != NULL) {

@@ -36,6 +36,7 @@ void kept_add(struct kept *k, const struct kept_new *made, int64_t now_ns)
     if (made->len > KEPT_BYTES_MAX) {
         return;
     }
+    const int64_t rest = KEPT_REST * (now_ns - made->began_ns);
     struct kept_answer *a = place_for(k, made->question);
     free(a->question);
     free(a->bytes);
@@ -44,7 +45,7 @@ void kept_add(struct kept *k, const struct kept_new *made, int64_t now_ns)
                               .len = made->len,
                               .version = made->version,
                               .final = made->final,
-                              .until_ns = now_ns + KEPT_REST * (now_ns - made->began_ns)};
+                              .until_ns = now_ns + (rest < KEPT_REST_NS ? rest : KEPT_REST_NS)};
     memcpy(a->bytes, made->bytes, made->len);
 }
 

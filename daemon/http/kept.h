@@ -12,7 +12,8 @@
 
 #define KEPT_ANSWERS   4
 #define KEPT_BYTES_MAX ((size_t)8 * 1024 * 1024) /* of each; larger ones are not kept */
-#define KEPT_REST      20                        /* times what it cost */
+#define KEPT_REST      20                        /* times what it cost, */
+#define KEPT_REST_NS   60000000000               /* but no longer than this */
 
 struct kept_answer {
     char *question; /* NULL: unused */

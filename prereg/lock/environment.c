@@ -21,7 +21,9 @@
 #define SITE_DEPTH   3                  /* of lib/python3.N/site-packages in its environment */
 #define DEPTH_MAX    64                 /* folders within each other in site-packages */
 
-#define HEAL ": python3 -m pip install --force-reinstall %.40s==%.24s" /* what puts it right */
+#define HEAL                                                                                       \
+    ": its python3 -m pip install --no-deps --force-reinstall %.40s==%.24s" /* what puts it right  \
+                                                                             */
 
 /* One list in the making. */
 struct package_scan {

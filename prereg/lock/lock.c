@@ -34,6 +34,7 @@ void lock_free(struct lock *lock)
         cJSON_Delete(lock->json);
         cJSON_Delete(lock->amended);
         cJSON_Delete(lock->amendments);
+        cJSON_Delete(lock->environments);
         free(lock);
     }
 }
@@ -154,23 +155,7 @@ const char *lock_image(const struct lock *lock, const struct plan_stage *s)
 
 cJSON *lock_environments(const struct lock *lock)
 {
-    const cJSON *lists = json_member(lock->locked, "environments");
-    const cJSON *stage = NULL;
-    cJSON *out = json_object();
-    cJSON_ArrayForEach(stage, json_member(lock->plan, "stage"))
-    {
-        const cJSON *name = json_member(stage, "environment");
-        const cJSON *list = cJSON_IsString(name) ? json_member(lists, name->valuestring) : NULL;
-        if (list != NULL) {
-            char hex[DIGEST_HEX_SIZE];
-            cJSON *o = json_object();
-            environment_digest(list, hex);
-            json_put_string(o, "environment", name->valuestring);
-            json_put_string(o, "digest", hex);
-            json_put(out, stage->string, o);
-        }
-    }
-    return out;
+    return json_copy(lock->environments);
 }
 
 /* Conditions and stages without solved params are left out. */
@@ -393,6 +378,29 @@ static int check_read(struct lock *lock, const char *path, struct err *err)
     return take_rest(lock, path, err);
 }
 
+/* lock_environments() hashes whole lists of packages, and is asked for at every answer: made once,
+ * since amendments leave environments alone. */
+static cJSON *environments_of(const struct lock *lock)
+{
+    const cJSON *lists = json_member(lock->locked, "environments");
+    const cJSON *stage = NULL;
+    cJSON *out = json_object();
+    cJSON_ArrayForEach(stage, json_member(lock->plan, "stage"))
+    {
+        const cJSON *name = json_member(stage, "environment");
+        const cJSON *list = cJSON_IsString(name) ? json_member(lists, name->valuestring) : NULL;
+        if (list != NULL) {
+            char hex[DIGEST_HEX_SIZE];
+            cJSON *o = json_object();
+            environment_digest(list, hex);
+            json_put_string(o, "environment", name->valuestring);
+            json_put_string(o, "digest", hex);
+            json_put(out, stage->string, o);
+        }
+    }
+    return out;
+}
+
 /* Makes a lock of the tree, which it owns from here on, also when it fails. */
 static int take_tree(cJSON *tree, const char *path, struct lock **out, struct err *err)
 {
@@ -403,6 +411,7 @@ static int take_tree(cJSON *tree, const char *path, struct lock **out, struct er
         lock_free(lock);
         return rc;
     }
+    lock->environments = environments_of(lock);
     *out = lock;
     return 0;
 }

@@ -43,8 +43,9 @@ struct lock {
     char root[DIGEST_HEX_SIZE];
     char head[DIGEST_HEX_SIZE]; /* the root, or the digest of the last amendment */
     size_t n_amendments;
-    cJSON *amended;    /* owned: `locked` as amended; NULL without amendments */
-    cJSON *amendments; /* owned: the amendments, whole, in order; NULL without any */
+    cJSON *amended;      /* owned: `locked` as amended; NULL without amendments */
+    cJSON *amendments;   /* owned: the amendments, whole, in order; NULL without any */
+    cJSON *environments; /* owned: what lock_environments() copies */
 };
 
 /* "grid.toml" -> "grid.toml.lock". The caller frees it. */

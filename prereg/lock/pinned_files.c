@@ -129,10 +129,12 @@ static void check_script(const struct plan_program *p, const struct plan_stage *
                          struct diag *diag)
 {
     size_t i = 1;
-    while (i < s->n_command && s->command[i][0] == '-' && strlen(s->command[i]) == 2) {
+    while (i < s->n_command && s->command[i][0] == '-' && strlen(s->command[i]) == 2 &&
+           strchr("ceEm", s->command[i][1]) == NULL) { /* what follows these is code, or a module */
         i++;
     }
-    if (i >= s->n_command || s->command[i][0] == '/' || !is_script(s->command[i])) {
+    if (i >= s->n_command || strchr("-/", s->command[i][0]) != NULL || !is_script(s->command[i]) ||
+        strpbrk(s->command[i], " \t\n") != NULL) {
         return;
     }
     char *path = path_absolute(p->folder, s->command[i]);

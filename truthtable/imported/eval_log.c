@@ -15,6 +15,8 @@
 #define JSON    ".json"
 #define EPOCH   "_epoch_"
 
+#define VALUE_MAX 64 /* bytes of a score that is a word or a number in quotes */
+
 bool eval_log_is(int fd)
 {
     char magic[4];
@@ -45,7 +47,7 @@ static bool is_sample(const char *name)
     return n < before && cut_tail(name, &n, EPOCH);
 }
 
-/* Of a score only its value: the rest is text. */
+/* Of a score only its value, where that can be one: the rest is text. */
 static cJSON *scores_of(const cJSON *sample)
 {
     const cJSON *scores = json_member(sample, "scores");
@@ -56,7 +58,10 @@ static cJSON *scores_of(const cJSON *sample)
         const cJSON *value = json_member(score, "value");
         if (value != NULL) {
             cJSON *kept = json_object();
-            json_put(kept, "value", json_copy(value));
+            if (cJSON_IsNumber(value) || cJSON_IsBool(value) ||
+                (cJSON_IsString(value) && strlen(value->valuestring) <= VALUE_MAX)) {
+                json_put(kept, "value", json_copy(value));
+            }
             json_put(out, score->string, kept);
         }
     }

@@ -15,6 +15,7 @@
 
 #include "base/files/file.h"
 #include "base/json/json.h"
+#include "base/xalloc.h"
 #include "truthtable/imported/eval_log.h"
 
 #define STDERR      "_stderr"
@@ -439,7 +440,10 @@ static int read_eval_log(struct imported_results *r, int fd, const char *path, s
     if (rc == 0 && r->shape.format == NULL) {
         rc = err_set(err, ERR_SYNTAX, "%s: a zip file that is not a log of Inspect", path);
     }
-    return rc == 0 ? digest_file(path, &r->digest, &r->n_bytes, err) : rc;
+    char *same = xasprintf("/proc/self/fd/%d", fd); /* not what has the name by now */
+    rc = rc == 0 ? digest_file(same, &r->digest, &r->n_bytes, err) : rc;
+    free(same);
+    return rc;
 }
 
 int results_read(struct imported_results *r, const char *path, struct err *err)

@@ -75,7 +75,8 @@ struct zip_end {
     int64_t end; /* of all that may belong to it */
 };
 
-/* What ZIP64 has in place of numbers that are too small for it. */
+/* What ZIP64 has in place of numbers that are too large for the older record, unless they are just
+ * the largest that it holds. */
 static int find_end64(const struct zip *z, struct zip_end *at, struct err *err)
 {
     char locator[LOCATOR_BYTES];
@@ -87,6 +88,9 @@ static int find_end64(const struct zip *z, struct zip_end *at, struct err *err)
         return rc;
     }
     const uint64_t from = number_at(locator + 8, 8);
+    if (memcmp(locator, "PK\6\7", 4) != 0 && at->bytes != UINT32_MAX && at->offset != UINT32_MAX) {
+        return 0;
+    }
     if (memcmp(locator, "PK\6\7", 4) != 0 || from > (uint64_t)offset ||
         (uint64_t)offset - from < END64_BYTES) {
         return damaged(err, "its ZIP64 record is missing");

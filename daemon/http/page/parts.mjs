@@ -69,7 +69,8 @@ function damage(why) {
     el("p", null, commands[1] ? "To repair it:" : "To repair it, correct what is named above, then restart the daemon:"), el("pre.command", null, commands.filter(Boolean).join("\n"))];
 }
 
-const REST = 20; // times what an answer took: a tab asks for at most a 20th of the time
+const REST = 20; // times what an answer took: a tab asks for at most a 20th of the time,
+const REST_MAX_MS = 60000; // and once a minute, however long the machine slept meanwhile
 const AGAIN_MS = 1000; // after a failure that may pass
 
 /** Something that is fetched: once, or again when `every` ms have passed. value, error and whether it is sealed. */
@@ -90,7 +91,7 @@ export class Fetched {
   /** How long after the last question the next one may be asked. */
   get rest() {
     if (this.error !== null && !(this.error.status < 500)) return AGAIN_MS;
-    return this.every === 0 ? Infinity : Math.max(this.every, REST * this.took);
+    return this.every === 0 ? Infinity : Math.max(this.every, Math.min(REST * this.took, REST_MAX_MS));
   }
 
   async refresh(force = false) {
