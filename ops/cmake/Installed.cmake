@@ -26,7 +26,7 @@ endforeach()
 # below /usr/lib.
 install(CODE "
   set(PREREGD_BIN \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}\")
-  if(CMAKE_INSTALL_PREFIX STREQUAL \"/\")
+  if(CMAKE_INSTALL_PREFIX STREQUAL \"\") # what CMake makes of /
     set(PREREGD_BIN \"%Y/../../../${CMAKE_INSTALL_BINDIR}\")
   endif()
   set(user_units share)
