@@ -21,9 +21,7 @@
 #define SITE_DEPTH   3                  /* of lib/python3.N/site-packages in its environment */
 #define DEPTH_MAX    64                 /* folders within each other in site-packages */
 
-#define HEAL                                                                                       \
-    ": its python3 -m pip install --no-deps --force-reinstall %.40s==%.24s" /* what puts it right  \
-                                                                             */
+#define HEAL ": install it again (docs/locks.md)" /* short enough to be whole in any message */
 
 /* One list in the making. */
 struct package_scan {
@@ -107,8 +105,8 @@ static int find_site(const char *path, char **site, char **name, struct err *err
 }
 
 /* Compares one file with what its RECORD says of it. */
-static int check_file(const struct package_scan *s, const char *package, const char *version,
-                      const char *file, const struct digest *want, struct err *err)
+static int check_file(const struct package_scan *s, const char *package, const char *file,
+                      const struct digest *want, struct err *err)
 {
     struct digest found;
     char *path = path_absolute(s->site, file);
@@ -123,11 +121,10 @@ static int check_file(const struct package_scan *s, const char *package, const c
         rc = pin_digest(s->cache, path, &found, err);
     }
     if (rc == ERR_NOT_FOUND) {
-        rc = err_set(err, ERR_LOCK, "%.60s: %.80s is gone; its RECORD names it" HEAL, package, file,
-                     package, version);
+        rc = err_set(err, ERR_LOCK, "%.60s: %.100s is gone; its RECORD names it" HEAL, package,
+                     file);
     } else if (rc == 0 && !digest_equal(&found, want)) {
-        rc = err_set(err, ERR_LOCK, "%.60s: %.80s differs from its RECORD" HEAL, package, file,
-                     package, version);
+        rc = err_set(err, ERR_LOCK, "%.60s: %.100s differs from its RECORD" HEAL, package, file);
     }
     free(path);
     return rc;
@@ -155,8 +152,8 @@ static int note_path(struct package_scan *s, const char *info, bool has_digest, 
 }
 
 /* Checks each file of the RECORD in the folder `info`, and notes its path. */
-static int read_record(struct package_scan *s, const char *package, const char *version,
-                       const char *info, const struct strbuf *text, struct err *err)
+static int read_record(struct package_scan *s, const char *package, const char *info,
+                       const struct strbuf *text, struct err *err)
 {
     int rc = 0;
     const char *line = text->len == 0 ? "" : text->buf;
@@ -171,7 +168,7 @@ static int read_record(struct package_scan *s, const char *package, const char *
                            number);
         }
         if (entry.has_digest && !package_path_is_cache(entry.path)) {
-            rc = check_file(s, package, version, entry.path, &entry.digest, err);
+            rc = check_file(s, package, entry.path, &entry.digest, err);
         }
         if (rc != 0) {
             free(entry.path);
@@ -233,7 +230,7 @@ static int add_package(struct package_scan *s, const char *info, struct err *err
         json_put_string(package, "version", version);
         json_put_string(package, "record", hex);
         json_put(s->packages, name, package);
-        rc = read_record(s, name, version, info, &text, err);
+        rc = read_record(s, name, info, &text, err);
     }
     free(name);
     free(file);

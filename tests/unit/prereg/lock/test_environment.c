@@ -51,11 +51,9 @@ static void test_records(void **state)
          "x.py,sha256=!8s4WKaHqElMozIwUwFigvPa051Cz2LKTnndoqrH2aw,2\n",
          ERR_INVALID, "line 2: expected PATH"},
         {"tool/x.py,sha256=A8s4WKaHqElMozIwUwFigvPa051Cz2LKTnndoqrH2aw,2\n", ERR_LOCK,
-         "tool: tool/x.py differs from its RECORD: its python3 -m pip install --no-deps "
-         "--force-reinstall "
-         "tool==1.2"},
+         "tool: tool/x.py differs from its RECORD: install it again (docs/locks.md)"},
         {"tool/y.py,sha256=" HASH_X ",2\n", ERR_LOCK,
-         "its RECORD names it: its python3 -m pip install --no-deps --force-reinstall tool==1.2"},
+         "its RECORD names it: install it again (docs/locks.md)"},
         {"../../../bin/python3,sha256=" HASH_X ",2\n", ERR_LOCK, "bin/python3 differs"},
         {"../../../../x.py,sha256=" HASH_X ",2\n", ERR_INVALID, "not a file of this environment"},
         {"/etc/passwd,sha256=" HASH_X ",2\n", ERR_INVALID, "not a file of this environment"},
