@@ -276,9 +276,10 @@ static void answer(struct page_request *r, const struct hosted *h, struct curves
     q->began_ns = clock_mono_ns();
     q->version = h->version;
     q->final = h->status.verdict && !h->status.removed;
-    q->text = xasprintf("%u %d %zu %d %s\n%s", h->no, q->final, q->n_points, q->with_cells,
+    q->text = xasprintf("%u %zu %d %s\n%s", h->no, q->n_points, q->with_cells,
                         q->metric == NULL ? "" : q->stages[0], q->metric == NULL ? "" : q->metric);
-    const struct kept_answer *kept = kept_find(&http->kept, q->text, q->version, q->began_ns);
+    const struct kept_answer *kept =
+        kept_find(&http->kept, q->text, q->version, q->final, q->began_ns);
     if (kept != NULL) {
         strbuf_add(&r->reply.body, kept->bytes, kept->len);
         r->ready = true;

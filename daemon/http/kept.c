@@ -7,12 +7,12 @@
 #include "base/xalloc.h"
 
 const struct kept_answer *kept_find(const struct kept *k, const char *question, uint64_t version,
-                                    int64_t now_ns)
+                                    bool final, int64_t now_ns)
 {
     for (size_t i = 0; i < KEPT_ANSWERS; i++) {
         const struct kept_answer *a = &k->items[i];
-        if (a->question != NULL && strcmp(a->question, question) == 0 &&
-            (a->final ? a->version == version : now_ns < a->until_ns)) {
+        if (a->question != NULL && a->final == final && strcmp(a->question, question) == 0 &&
+            (final ? a->version == version : now_ns < a->until_ns)) {
             return a;
         }
     }

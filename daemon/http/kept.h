@@ -38,9 +38,10 @@ struct kept {
     size_t next;
 };
 
-/* NULL: there is none that is valid. Borrowed. */
+/* final: the program has ended, so what was answered before is not valid. NULL: there is none that
+ * is. Borrowed. */
 const struct kept_answer *kept_find(const struct kept *k, const char *question, uint64_t version,
-                                    int64_t now_ns);
+                                    bool final, int64_t now_ns);
 /* Copies question and bytes. */
 void kept_add(struct kept *k, const struct kept_new *made, int64_t now_ns);
 void kept_release(struct kept *k);

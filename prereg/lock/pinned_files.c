@@ -123,12 +123,31 @@ static bool is_script(const char *name)
     return is;
 }
 
+/* Whether the command, or the last part of its path, is called like an interpreter: the first
+ * script behind another program may be what it is to write. */
+static bool is_interpreter(const char *command)
+{
+    static const char *const names[] = {"python", "bash", "sh", "Rscript", "julia", "perl"};
+    const char *slash = strrchr(command, '/');
+    const char *base = slash == NULL ? command : slash + 1;
+    bool is = strcmp(base, "prereg-python") == 0;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const size_t n = strlen(names[i]);
+        is = is ||
+             (strncmp(base, names[i], n) == 0 && base[n + strspn(base + n, "0123456789.")] == '\0');
+    }
+    return is;
+}
+
 /* ["python3", "-u", "train.py"]: the first word after the options, if it is a script, must be
  * there: else nothing would be pinned, and the interpreter would look in the attempt's folder. */
 static void check_script(const struct plan_program *p, const struct plan_stage *s,
                          struct diag *diag)
 {
     size_t i = 1;
+    if (s->n_command < 2 || !is_interpreter(s->command[0])) {
+        return;
+    }
     while (i < s->n_command && s->command[i][0] == '-' && strlen(s->command[i]) == 2 &&
            strchr("ceEm", s->command[i][1]) == NULL) { /* what follows these is code, or a module */
         i++;

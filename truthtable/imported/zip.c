@@ -194,7 +194,7 @@ static int by_name(const void *a, const void *b)
     const struct zip_entry *x = a;
     const struct zip_entry *y = b;
     const int order = strcmp(x->name, y->name);
-    return order != 0 ? order : x->name < y->name ? -1 : 1;
+    return order != 0 ? order : (x->name > y->name) - (x->name < y->name);
 }
 
 static void keep_last(struct zip *z)
@@ -218,7 +218,9 @@ static int read_directory(struct zip *z, const struct zip_end *at, struct err *e
         return damaged(err, "its directory lies outside of it");
     }
     if (at->bytes > (uint64_t)ZIP_DIRECTORY_MAX || at->n > ZIP_ENTRIES_MAX) {
-        return err_set(err, ERR_RANGE, "a zip file of more than %zu entries", ZIP_ENTRIES_MAX);
+        return err_set(err, ERR_RANGE,
+                       "a zip file of more than %zu entries, or %lld bytes of names",
+                       ZIP_ENTRIES_MAX, (long long)ZIP_DIRECTORY_MAX);
     }
     z->directory = (int64_t)at->offset;
     z->entries = xcalloc((size_t)at->n + 1, sizeof(*z->entries));
@@ -405,7 +407,10 @@ int zip_read(const struct zip *z, const struct zip_entry *e, int64_t max, struct
         rc = err_set(err, ERR_REFUSED, "is packed by method %u of zip, read are 0, 8 and 93",
                      e->method);
     }
-    feed = (struct feed){.z = z, .offset = offset, .left = e->packed, .err = err};
+    feed.z = z;
+    feed.offset = offset;
+    feed.left = e->packed;
+    feed.err = err;
     if (rc == 0 && e->bytes > 0) {
         rc = unpack_all(&feed, e, out, err);
     }

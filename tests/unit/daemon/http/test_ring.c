@@ -109,10 +109,16 @@ static void test_thin(void **state)
     curve_points_release(&c);
 }
 
+static const char *found_when(const struct kept *k, const char *question, bool final,
+                              uint64_t version, int64_t now)
+{
+    const struct kept_answer *a = kept_find(k, question, version, final, now);
+    return a == NULL ? NULL : a->bytes;
+}
+
 static const char *found(const struct kept *k, const char *question, uint64_t version, int64_t now)
 {
-    const struct kept_answer *a = kept_find(k, question, version, now);
-    return a == NULL ? NULL : a->bytes;
+    return found_when(k, question, true, version, now);
 }
 
 static void add_kept(struct kept *k, const char *question, const char *bytes, bool final)
@@ -134,10 +140,12 @@ static void test_kept(void **state)
     assert_null(found(&k, "a", 7, 0));
     add_kept(&k, "a", "old", false);
     add_kept(&k, "a", "new", false);
-    assert_string_equal(found(&k, "a", 8, 309), "new");
-    assert_null(found(&k, "a", 7, 310));
-    assert_null(found(&k, "b", 7, 110));
+    assert_string_equal(found_when(&k, "a", false, 8, 309), "new");
+    assert_null(found_when(&k, "a", false, 7, 310));
+    assert_null(found_when(&k, "b", false, 7, 110));
+    assert_null(found(&k, "a", 7, 110)); /* it has ended meanwhile */
     add_kept(&k, "a", "last", true);
+    assert_null(found_when(&k, "a", false, 7, 110));
     assert_string_equal(found(&k, "a", 7, INT64_MAX), "last");
     assert_null(found(&k, "a", 8, 110));
     add_kept(&k, "b", "b", true);
@@ -152,6 +160,11 @@ static void test_kept(void **state)
     kept_add(&k, &made, 1);
     assert_null(found(&k, "f", 0, 0));
     free(large);
+    const struct kept_new slow = {.question = "s", .bytes = "s", .len = 2};
+    const int64_t hour_ns = 3600000000000;
+    kept_add(&k, &slow, hour_ns); /* a minute at most */
+    assert_string_equal(found_when(&k, "s", false, 0, hour_ns + KEPT_REST_NS - 1), "s");
+    assert_null(found_when(&k, "s", false, 0, hour_ns + KEPT_REST_NS));
     kept_release(&k);
 }
 

@@ -306,11 +306,13 @@ static void test_missing_script(void **state)
     static const struct {
         const char *command;
         bool is_fault;
-    } rows[] = {{"\"sh\", \"trian.sh\"", true},         {"\"sh\", \"-u\", \"trian.sh\"", true},
-                {"\"sh\", \"train.sh\"", false},        {"\"sh\", \"-c\", \"./run.sh x\"", false},
-                {"\"sh\", \"/nowhere/x.sh\"", false},   {"\"sh\", \"trian\"", false},
-                {"\"sh\", \"--out\", \"x.sh\"", false}, {"\"sh\", \"-c\", \"./run.sh\"", false},
-                {"\"sh\", \"cd x && ./run.sh\"", false}};
+    } rows[] = {
+        {"\"sh\", \"trian.sh\"", true},          {"\"sh\", \"-u\", \"trian.sh\"", true},
+        {"\"sh\", \"train.sh\"", false},         {"\"sh\", \"-c\", \"./run.sh x\"", false},
+        {"\"sh\", \"/nowhere/x.sh\"", false},    {"\"sh\", \"trian\"", false},
+        {"\"sh\", \"--out\", \"x.sh\"", false},  {"\"sh\", \"-c\", \"./run.sh\"", false},
+        {"\"sh\", \"cd x && ./run.sh\"", false}, {"\"/usr/bin/python3.11\", \"trian.sh\"", true},
+        {"\"./worker.sh\", \"trian.sh\"", false}};
     (void)state;
     char *folder = scratch_make();
     free(scratch_write(folder, "train.sh", "", 0600));

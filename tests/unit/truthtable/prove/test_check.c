@@ -318,15 +318,16 @@ static void test_large_table(void **state)
     strbuf_release(&sb);
 }
 
+#define BY_SIGN                                                                                    \
+    "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"contrast.c[q].mean > 0\"], [\"b\", "             \
+    "\"otherwise\"]]\n[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"O1\"], [\"b\", "                \
+    "\"O2\"]]\n" OUTCOMES
+
 static void test_fixed(void **state)
 {
     struct checked c;
     (void)state;
-    run(&c,
-        program_of(
-            "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"contrast.c[q].mean > 0\"], [\"b\", "
-            "\"otherwise\"]]\n"
-            "[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"O1\"], [\"b\", \"O2\"]]\n" OUTCOMES),
+    run(&c, program_of(BY_SIGN),
         "{\"arch=x\":{\"train\":{\"metrics\":[\"q\"],\"seconds\":10,\"facts\":{\"params_total\":"
         "34611712,\"params_active\":34611712,"
         "\"active_ffn\":768,\"tokens\":10240000,\"steps\":5000,\"flops_per_token\":2e8,\"disk_"
@@ -359,11 +360,7 @@ static void test_fixed_steps(void **state)
 {
     struct checked c;
     (void)state;
-    run(&c,
-        program_of(
-            "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"contrast.c[q].mean > 0\"], [\"b\", "
-            "\"otherwise\"]]\n"
-            "[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"O1\"], [\"b\", \"O2\"]]\n" OUTCOMES),
+    run(&c, program_of(BY_SIGN),
         "{\"arch=x\":{\"train\":{\"metrics\":[\"q\"],\"facts\":{\"steps\":300}}},"
         "\"arch=y\":{\"train\":{\"metrics\":[\"q\"],\"facts\":{\"steps\":300}}}}");
     assert_string_equal(c.r.fixed_words.equal, "steps");
