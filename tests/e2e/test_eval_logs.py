@@ -14,8 +14,8 @@ JSON_LOGS = ("--pattern", "logs/{arch}.json")
 EVAL_LOGS = ("--pattern", "logs/{arch}.eval")
 
 
-def log_of(arch, right):
-    """40 samples, of which so many are right."""
+def log_of(arch, right, values=("C", "I")):
+    """40 samples, of which so many are right, with what a scorer says of right and wrong."""
     mean = right / 40
     return {"version": 2, "status": "success", "plan": {},
             "eval": {"task": "quiz", "model": f"hf/{arch}", "created": "2026-01-02T03:04:05+00:00", "config": {"epochs": 1}},
@@ -24,7 +24,7 @@ def log_of(arch, right):
                     "accuracy": {"name": "accuracy", "value": mean},
                     "stderr": {"name": "stderr", "value": (mean * (1 - mean) / 39) ** 0.5}}}]},
             "samples": [{"id": i, "epoch": 1, "input": "?" * 400, "messages": [],
-                         "scores": {"choice": {"value": "C" if i < right else "I", "explanation": "!" * 400}}} for i in range(40)]}
+                         "scores": {"choice": {"value": values[i >= right], "explanation": "!" * 400}}} for i in range(40)]}
 
 
 def entries(log, method):
@@ -49,7 +49,7 @@ def write(place, name, data):
 def prepare(place):
     """The program and both logs as JSON, which are returned."""
     place.write("grid.toml", PROGRAM)
-    logs = {"dense": log_of("dense", 11), "moe": log_of("moe", 29)}
+    logs = {"dense": log_of("dense", 11, (1, 0)), "moe": log_of("moe", 29)}
     for arch, log in logs.items():
         write(place, f"logs/{arch}.json", json.dumps(log).encode())
     return logs
