@@ -48,6 +48,6 @@ install(CODE "
 install(PROGRAMS ops/programs/prepare ops/programs/passes DESTINATION ${CMAKE_INSTALL_DATADIR}/preregd/programs COMPONENT daemon)
 install(DIRECTORY ops/programs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/preregd/programs COMPONENT daemon
   PATTERN prepare EXCLUDE PATTERN passes EXCLUDE PATTERN __pycache__ EXCLUDE)
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT daemon)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT daemon)
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT daemon)
 install(PROGRAMS ops/notify/mail ops/notify/ntfy ops/notify/slack DESTINATION ${CMAKE_INSTALL_DATADIR}/preregd/notify COMPONENT daemon)

@@ -10,6 +10,7 @@ from lib import lab
 from lib.lab import equal, expect
 
 BUILT = os.path.abspath(sys.argv[1])
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HELD = {
     "bin": {"preregd", "preregctl", "prereg-shim", "prereg-report", "prereg-gpus", "prereg-train", "prereg-eval", "prereg-data", "prereg-python",
             "prereg-lm-eval"},
@@ -42,6 +43,12 @@ def test_install(place):
     for unit in ("share/systemd/user/preregd.service", "lib/systemd/system/preregd@.service"):
         with open(os.path.join(home, unit), encoding="utf-8") as f:
             expect("ExecStart=/usr/local/bin/preregd serve" in f.read(), unit)
+    for name in ("README.md", "docs/README.md"):
+        with open(os.path.join(home, "share/doc/preregd", name), encoding="utf-8") as a, open(os.path.join(TOP, name), encoding="utf-8") as b:
+            text = a.read()
+            equal(text, b.read(), name)
+        for target in re.findall(r"\]\(((?:docs/)?[a-z-]+\.md)", text):
+            expect(os.path.exists(os.path.join(home, "share/doc/preregd", os.path.dirname(name), target)), f"{name} leads to {target}")
     expect(not any(n.endswith(".pyc") for _, _, files in os.walk(home) for n in files), "compiled Python is installed")
 
 
